@@ -1,5 +1,6 @@
 //! A C++ client, linked with the static and with the shared library: the same event digest as with the Rust interface,
-//! what survives a power failure, an error for every misuse, and the symbols that the shared library exports.
+//! what survives a power failure, an error for every misuse. A client of the C++ header. The binary interface: symbols,
+//! structures and their fields, as `abi.txt` lists them.
 
 mod common;
 
@@ -18,29 +19,38 @@ use std::sync::{Arc, OnceLock};
 const LINES: u64 = 192;
 const REQUESTS: u64 = 3_000;
 
-fn compiler() -> Command {
+fn compiler(source: &str) -> Command {
     let mut command = Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".into()));
-    command
-        .args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(here("include"))
-        .arg(here("tests/client.cpp"));
+    let flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"];
+    command.args(flags).arg(here("include")).arg(here("tests").join(source));
     command
 }
 
-/// The client linked with the static library, the client linked with the shared library, and the folder of the shared
-/// library.
-fn clients() -> &'static (PathBuf, PathBuf, PathBuf) {
-    static BUILT: OnceLock<(PathBuf, PathBuf, PathBuf)> = OnceLock::new();
+/// The folder of the shared library.
+fn shared() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c-client");
         fs::create_dir_all(&folder).unwrap();
-        let (with_static, with_shared) = (folder.join("with-static"), folder.join("with-shared"));
-        run(compiler().arg(archive()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&with_static));
         run(Command::new("sh").arg(here("link-shared.sh")).arg(archive()).arg(&folder));
-        let rpath = format!("-Wl,-rpath,{}", folder.display());
-        run(compiler().arg("-L").arg(&folder).args(["-lcounterpoint", &rpath, "-o"]).arg(&with_shared));
-        (with_static, with_shared, folder)
+        folder
     })
+}
+
+/// `source` linked with the static library, and linked with the shared library.
+fn linked(source: &str) -> [PathBuf; 2] {
+    let folder = shared();
+    let [with_static, with_shared] = ["static", "shared"].map(|kind| folder.join(format!("{source}-{kind}")));
+    run(compiler(source).arg(archive()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&with_static));
+    let rpath = format!("-Wl,-rpath,{}", folder.display());
+    run(compiler(source).arg("-L").arg(folder).args(["-lcounterpoint", &rpath, "-o"]).arg(&with_shared));
+    [with_static, with_shared]
+}
+
+/// The client linked with the static library, and the client linked with the shared library.
+fn clients() -> &'static [PathBuf; 2] {
+    static BUILT: OnceLock<[PathBuf; 2]> = OnceLock::new();
+    BUILT.get_or_init(|| linked("client.cpp"))
 }
 
 /// Memory in which nothing was ever written.
@@ -123,10 +133,10 @@ fn digest_of_the_rust_path(name: &str) -> String {
 
 #[test]
 fn the_digest_is_that_of_the_rust_path() {
-    let (with_static, with_shared, _) = clients();
+    let clients = clients();
     for name in design::names() {
         let expected = digest_of_the_rust_path(name);
-        for client in [with_static, with_shared] {
+        for client in clients {
             let found = run(Command::new(client).args(["trace", name, &REQUESTS.to_string()]));
             assert_eq!(found, expected, "{name} by {}", client.display());
         }
@@ -135,13 +145,30 @@ fn the_digest_is_that_of_the_rust_path() {
 
 #[test]
 fn what_was_promised_survives_and_misuse_is_refused() {
-    let (with_static, with_shared, _) = clients();
-    for client in [with_static, with_shared] {
+    let clients = clients();
+    for client in clients {
         for name in ["unencrypted", "secpm", "fca", "write-through", "co-located"] {
             assert_eq!(run(Command::new(client).args(["crash", name])), "survived");
         }
         assert_eq!(run(Command::new(client).arg("misuse")), "refused");
     }
+}
+
+#[test]
+fn the_cpp_header_wraps_every_call() {
+    for client in linked("wrapper.cpp") {
+        assert_eq!(run(&mut Command::new(client)), "wrapped");
+    }
+    let header = without_comments(&fs::read_to_string(here("include/counterpoint.h")).unwrap());
+    let wrapper = fs::read_to_string(here("include/counterpoint.hpp")).unwrap();
+    // These are calls with fewer arguments of what the wrapper calls, or need no object.
+    let others = ["send_read", "send_write", "send_counter_writeback", "version"];
+    let missing: Vec<String> = names(&header, '(')
+        .into_iter()
+        .filter(|name| !wrapper.contains(name.as_str()))
+        .filter(|name| !others.iter().any(|other| *name == format!("counterpoint_{other}")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// The names that `text` declares or lists: what follows each `counterpoint_` up to `end`.
@@ -163,12 +190,10 @@ fn without_comments(text: &str) -> String {
 
 #[test]
 fn header_version_script_and_library_have_the_same_names() {
-    let folder = &clients().2;
     let header = without_comments(&fs::read_to_string(here("include/counterpoint.h")).unwrap());
     let declared = names(&header, '(');
-    assert_eq!(declared.len(), 15, "{declared:?}");
     assert_eq!(names(&fs::read_to_string(here("counterpoint.map")).unwrap(), ';'), declared);
-    let library = folder.join("libcounterpoint.so.1");
+    let library = shared().join("libcounterpoint.so.1");
     let table = run(Command::new("nm").args(["--dynamic", "--defined-only", "--with-symbol-versions"]).arg(&library));
     let exported: BTreeSet<String> =
         table.lines().filter_map(|line| line.split_ascii_whitespace().nth(2)).map(str::to_owned).collect();
@@ -188,4 +213,82 @@ fn the_header_is_c() {
     let mut compiler = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
     let flags = ["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"];
     run(compiler.args(flags).arg(here("include")).arg(source));
+}
+
+/// The structures that `header` declares, with the names of their fields.
+fn structures(header: &str) -> Vec<(String, Vec<String>)> {
+    let bodies = header.split("typedef struct ").skip(1).filter_map(|rest| rest.split_once('{'));
+    let structure = |(name, rest): (&str, &str)| {
+        let fields = rest.split_once('}').unwrap().0.split(';');
+        let name_of = |field: &str| {
+            let last = field.split_whitespace().last()?;
+            let last = last.trim_start_matches('*').split('[').next().unwrap();
+            Some(last.to_owned())
+        };
+        (name.trim().to_owned(), fields.filter_map(name_of).collect())
+    };
+    bodies.filter(|(name, _)| !name.contains(';')).map(structure).collect()
+}
+
+/// The binary interface on this machine: symbols, and the place of every field, as a compiler sees them.
+#[test]
+fn the_binary_interface_is_the_listed_one() {
+    let header = without_comments(&fs::read_to_string(here("include/counterpoint.h")).unwrap());
+    let structures = structures(&header);
+    let mut program =
+        String::from("#include <stdio.h>\n#include <stddef.h>\n#include \"counterpoint.h\"\nint main(void) {\n");
+    for (name, fields) in &structures {
+        program += &format!("printf(\"{name} %zu\\n\", sizeof({name}));\n");
+        for field in fields {
+            program += &format!("printf(\"  {field} %zu\\n\", offsetof({name}, {field}));\n");
+        }
+    }
+    program += "return 0; }\n";
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (source, binary) = (folder.join("abi.c"), folder.join("abi"));
+    fs::write(&source, program).unwrap();
+    let mut compiler = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
+    run(compiler.args(["-std=c11", "-I"]).arg(here("include")).arg(&source).arg("-o").arg(&binary));
+    let symbols: Vec<String> = names(&header, '(').into_iter().collect();
+    let found = format!("{}\n{}\n", symbols.join("\n"), run(&mut Command::new(binary)));
+    let list = here("abi.txt");
+    if std::env::var_os("COUNTERPOINT_WRITE_PAGES").is_some() {
+        fs::write(&list, &found).unwrap();
+    }
+    assert_eq!(fs::read_to_string(list).unwrap(), found, "append fields and functions; never move one");
+    let sizes = [
+        ("answer", size_of::<counterpoint::CAnswer>()),
+        ("config", size_of::<counterpoint::Config>()),
+        ("request", size_of::<counterpoint::CRequest>()),
+        ("info", size_of::<counterpoint::Info>()),
+        ("latencies", size_of::<counterpoint::CLatencies>()),
+        ("figures", size_of::<counterpoint::CFigures>()),
+        ("requestor", size_of::<counterpoint::CRequestor>()),
+        ("bank", size_of::<counterpoint::CBank>()),
+        ("place", size_of::<counterpoint::CPlace>()),
+        ("location", size_of::<counterpoint::CLocation>()),
+        ("power_failure", size_of::<counterpoint::CPowerFailure>()),
+    ];
+    assert_eq!(sizes.len(), structures.len());
+    for (name, size) in sizes {
+        assert!(found.contains(&format!("counterpoint_{name} {size}\n")), "{name}: {size} bytes in Rust");
+    }
+}
+
+#[test]
+fn the_header_documents_every_field_and_function() {
+    let header = fs::read_to_string(here("include/counterpoint.h")).unwrap();
+    let code = without_comments(&header);
+    for (name, fields) in structures(&code) {
+        let body = header.split_once(&format!("typedef struct {name} {{")).unwrap().1.split_once("\n}").unwrap().0;
+        let documented = body.lines().filter(|line| line.contains(';') && line.contains("/*")).count();
+        assert_eq!(documented, fields.len(), "{name}: every field is documented");
+    }
+    for name in names(&code, '(') {
+        let before = header.split_once(&format!("{name}(")).unwrap().0;
+        let before = before.rsplit_once('\n').unwrap().0;
+        assert!(before.ends_with("*/"), "{name} is documented");
+    }
+    let version = format!("#define COUNTERPOINT_VERSION \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(header.contains(&version), "{version}");
 }

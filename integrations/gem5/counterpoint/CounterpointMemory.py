@@ -13,6 +13,12 @@ class CounterpointMemory(AbstractMemory):
 
     port = ResponsePort("Requests of caches and cores")
 
+    extends = Param.CounterpointMemory(
+        NULL,
+        "The range of memory that this one continues, as behind a hole in the address map: one controller and "
+        "device for both. The other parameters are those of the first range",
+    )
+
     design = Param.String("secpm", "Design, as `counterpoint designs` lists it")
     variant = Param.String("hardened", "Reading of the paper: published or hardened")
     machine = Param.String("", "Preset or machine file (.toml); empty: the design's own preset")

@@ -101,10 +101,10 @@ pub fn traffic(mut memory: Memory) {
         let request = if number % 3 == 2 {
             Request::Read
         } else {
-            Request::Write { bytes: &[number as u8; 64], counter_atomic: number % 2 == 0 }
+            Request::Write { bytes: &[number as u8; 64], mask: u64::MAX, counter_atomic: number % 2 == 0 }
         };
         let line = number * 0x9e37_79b9 % lines;
-        sent += usize::from(memory.send(line * 64, number, request).is_ok());
+        sent += usize::from(memory.send(line * 64, number, 0, request).is_ok());
         if let Some(at) = memory.next_event_at().filter(|_| number % 4 == 3) {
             memory.step(at, &mut answers).expect("the event is to come");
         }

@@ -12,7 +12,8 @@ use crate::message::{
 use crate::parts::Design;
 use std::sync::Arc;
 
-/// A controller in front of its device.
+/// A controller in front of its device. A copy is independent of the original, and goes on from the same state.
+#[derive(Clone)]
 pub struct LineSystem<O> {
     queue: Queue<Event>,
     /// The memory controller.
@@ -165,6 +166,12 @@ impl<O: Observer> LineSystem<O> {
     /// The bytes that a read of `line` would find if it arrived now. Takes no simulated time and changes nothing.
     pub fn peek(&self, line: Line) -> LineBytes {
         self.controller.peek(&self.queue, &self.device, line)
+    }
+
+    /// Statistics start from zero; what is in flight and what has been stored stays.
+    pub fn reset_stats(&mut self) {
+        self.controller.reset_stats(self.queue.now());
+        self.device.reset_stats();
     }
 
     /// Replaces the controller with the unused `controller` after a power failure of the device of `machine`.

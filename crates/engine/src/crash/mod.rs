@@ -48,6 +48,7 @@ pub(crate) use explore::{check_crashable, exercised};
 pub use explorer::{Explorer, Judgement, KnownStates};
 pub(crate) use losses::Losses;
 pub(crate) use names::Names;
+pub(crate) use path::alarm_told;
 pub use plan::{CrashPlan, Exploration};
 pub(crate) use power::held;
 pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival, Survivors};

@@ -80,7 +80,7 @@ pub(super) fn refusal(event: u64, alarm: Alarm, lines: usize) -> String {
 }
 
 /// What a check found wrong, as a clause.
-pub(super) fn alarm_told(alarm: Alarm) -> String {
+pub(crate) fn alarm_told(alarm: Alarm) -> String {
     match alarm {
         Alarm::Mac(line) => format!(
             "the MAC of the line at {:#x} does not belong to its bytes, its address and its counter",

@@ -43,10 +43,19 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// One sentence about a design, part or value that does not exist, with the nearest name, or about parts that
 /// contradict each other.
 pub fn load(name_or_path: &str, variant: Variant, sets: &[&str]) -> Result<Design, ConfigError> {
+    load_with_parts(name_or_path, variant, sets).map(|(design, _)| design)
+}
+
+/// [`load`], and every part of the design that has an effect.
+pub fn load_with_parts(
+    name_or_path: &str,
+    variant: Variant,
+    sets: &[&str],
+) -> Result<(Design, PartsList), ConfigError> {
     let draft = with_sets(readings(name_or_path)?.of(variant).clone(), sets)?;
     let is_built_in = Readings::built_in(&draft.name).is_some_and(|built_in| built_in.of(variant).same_parts(&draft));
-    let parts = (!is_built_in).then(|| stated(&draft));
-    Ok(draft.design(variant, parts))
+    let parts = stated(&draft);
+    Ok((draft.design(variant, (!is_built_in).then(|| parts.clone())), parts))
 }
 
 /// Splits `sets` into those of the design, without `design.`, and those of the machine.

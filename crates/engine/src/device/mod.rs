@@ -67,16 +67,52 @@ pub struct DeviceStats {
     pub most_writes: MostWrites,
 }
 
+/// The counts of one bank since the start or the last reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct BankStats {
+    /// Line reads of all kinds.
+    pub reads: u64,
+    /// Line writes of all kinds.
+    pub writes: u64,
+    /// Accesses that found their row open.
+    pub row_hits: u64,
+    /// Time during which the bank worked on accesses or these waited for their command, in picoseconds.
+    pub busy_ps: Ps,
+}
+
+/// A bank: its counts, and when its last access is over.
+#[derive(Clone, Copy, Default)]
+struct Bank {
+    stats: BankStats,
+    busy_until: Ps,
+}
+
+/// The place of a line in the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct MediaPlace {
+    /// The channel.
+    pub channel: u32,
+    /// The rank of the channel.
+    pub rank: u32,
+    /// The bank, numbered over all channels and ranks.
+    pub bank: u32,
+    /// The row of the bank.
+    pub row: u64,
+    /// The line within the row.
+    pub column: u64,
+}
+
 /// The non-volatile device.
 #[derive(Clone)]
 pub struct Device {
+    channels: u32,
+    banks_per_rank: u32,
     mapping: Mapping,
     timing: Timing,
     image: Image,
     energy: Energy,
     most_writes: MostWrites,
-    /// For each bank, when its last access is over.
-    busy_until: Vec<Ps>,
+    banks: Vec<Bank>,
     stats: DeviceStats,
 }
 
@@ -97,12 +133,14 @@ impl Device {
         }
         let banks = mapping.geometry().banks as usize;
         Ok(Self {
+            channels: machine.device.channels,
+            banks_per_rank: machine.device.banks_per_rank,
             mapping,
             timing: Timing::new(&machine.device),
             image: Image::new(base, machine.engine.bytes),
             energy: Energy::new(&machine.device, layout.transfer_bytes()),
             most_writes: MostWrites::default(),
-            busy_until: vec![0; banks],
+            banks: vec![Bank::default(); banks],
             stats: DeviceStats::default(),
         })
     }
@@ -116,13 +154,31 @@ impl Device {
     /// zero. The stored bytes are kept.
     pub fn power_cycle(&mut self, machine: &Machine) {
         self.timing = Timing::new(&machine.device);
-        self.busy_until.fill(0);
+        self.banks.fill(Bank::default());
         self.reset_stats();
     }
 
     /// Number of banks over all channels and ranks.
     pub fn banks(&self) -> u16 {
         self.mapping.geometry().banks as u16
+    }
+
+    /// The counts of `bank` since the start or the last reset.
+    pub fn bank_stats(&self, bank: u16) -> BankStats {
+        self.banks[usize::from(bank)].stats
+    }
+
+    /// The channel of `bank`, and its rank in that channel.
+    pub fn channel_and_rank(&self, bank: u16) -> (u32, u32) {
+        let bank = u32::from(bank);
+        (bank % self.channels, bank / self.channels / self.banks_per_rank)
+    }
+
+    /// The place of `media`.
+    pub fn place(&self, media: MediaLine) -> MediaPlace {
+        let mapping::Place { bank, row, column } = self.mapping.place(media);
+        let (channel, rank) = self.channel_and_rank(bank as u16);
+        MediaPlace { channel, rank, bank: bank as u32, row, column }
     }
 
     /// The contents of the media.
@@ -141,7 +197,14 @@ impl Device {
 
     /// The counts since the start or the last reset.
     pub fn stats(&self) -> DeviceStats {
-        DeviceStats { max_line_writes: self.most_writes.of_all(), most_writes: self.most_writes, ..self.stats }
+        let of_banks = |count: fn(&BankStats) -> u64| self.banks.iter().map(|bank| count(&bank.stats)).sum();
+        DeviceStats {
+            row_hits: of_banks(|bank| bank.row_hits),
+            bank_busy_ps: of_banks(|bank| bank.busy_ps),
+            max_line_writes: self.most_writes.of_all(),
+            most_writes: self.most_writes,
+            ..self.stats
+        }
     }
 
     /// Energy of the accesses since the last reset plus the background energy of `elapsed` picoseconds, in femtojoules.
@@ -159,6 +222,7 @@ impl Device {
         self.stats = DeviceStats::default();
         self.most_writes = MostWrites::default();
         self.image.reset_writes();
+        self.banks.iter_mut().for_each(|bank| bank.stats = BankStats::default());
     }
 }
 
@@ -182,7 +246,8 @@ impl DevicePort for Device {
     fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp, not_before: Ps) -> Issued {
         debug_assert_eq!(location, self.mapping.locate(media));
         let issued = self.timing.issue(now, location, op, not_before);
-        let busy = &mut self.busy_until[usize::from(location.bank)];
+        let Bank { stats: of_bank, busy_until } = &mut self.banks[usize::from(location.bank)];
+        *(if op == MediaOp::Read { &mut of_bank.reads } else { &mut of_bank.writes }) += 1;
         let stats = &mut self.stats;
         let (all, [data, counter, mac, tree, table]) = match op {
             MediaOp::Read => (
@@ -215,9 +280,9 @@ impl DevicePort for Device {
         };
         *all += 1;
         *of_kind += 1;
-        stats.row_hits += u64::from(issued.row_hit);
-        stats.bank_busy_ps += issued.done.saturating_sub(now.max(*busy));
-        *busy = issued.done.max(*busy);
+        of_bank.row_hits += u64::from(issued.row_hit);
+        of_bank.busy_ps += issued.done.saturating_sub(now.max(*busy_until));
+        *busy_until = issued.done.max(*busy_until);
         stats.access_energy_fj += self.energy.of_access(op, issued.row_hit);
         if op == MediaOp::Write {
             self.most_writes.note(media, self.image.count_write(media));

@@ -1,16 +1,18 @@
 //! The memory that a run starts from, loaded by the other simulator in advance.
 
-use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, pieces, ranges};
+use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, Page, pieces, ranges};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// A page of lines, and which of them have been loaded.
+#[derive(Clone)]
 struct LoadedPage {
     lines: [LineBytes; 64],
     present: u64,
 }
 
 /// Lines by page; sparse.
+#[derive(Clone)]
 pub(super) struct Loaded {
     pages: FxHashMap<u64, Box<LoadedPage>>,
     /// One past the last loaded byte, rounded up to a whole line.
@@ -21,6 +23,11 @@ impl Loaded {
     /// Empty memory.
     pub fn new() -> Self {
         Self { pages: FxHashMap::default(), end: 0 }
+    }
+
+    /// Whether any line of `page` is loaded.
+    pub fn has_page(&self, page: Page) -> bool {
+        self.pages.contains_key(&page.0)
     }
 
     /// Puts `bytes` at `address`.

@@ -2,31 +2,43 @@
 //! answers with their times, and keeps the clock.
 //!
 //! ```text
-//! load* -> (send | step)* -> power_fails -> (send | step)* -> report
+//! load* -> (send | step | store)* -> power_fails -> (send | step | store)* -> report
 //! ```
 //!
 //! A request reaches the controller when it is sent. The cores and the caches are in the other simulator; what a design
 //! does there (an undo log that hardware writes, caches that persist) is not modelled here. Lines that page
 //! re-encryption would put into the last-level cache are dropped.
 
+mod figures;
 mod loaded;
+mod places;
 mod power;
+mod promised;
 mod report;
+mod request;
+mod stored;
 
+pub use figures::{CLASSES, Class, Latencies, OfRequestor, REQUESTORS_MAX, Requests};
+pub use places::{BankReport, ChannelReport, LinePlaces};
 pub use power::PowerFailure;
-pub use report::{MemoryReport, Requests};
+pub use report::{CountReport, MemoryReport};
+pub use request::{Answer, Kind, Refusal, Request, WHOLE_LINE};
 
 use crate::assembly::{LineSystem, memory_map};
 use crate::config::{ConfigError, Machine, Variant, load_machine};
 use crate::controller::Response;
 use crate::design;
 use crate::kernel::{Ps, Slab};
-use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, NoObserver, WriteToken};
-use crate::parts::Design;
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, NoObserver, Page, WriteToken, pieces};
+use crate::parts::{Design, PartsList};
 use crate::run::host_memory::{self, Needs};
+use figures::AllLatencies;
 use loaded::Loaded;
-use report::Latencies;
+use promised::Promised;
+use request::{Room, UnderWay};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
+use stored::Stored;
 
 /// The end of time, in picoseconds: 53 days, so that no sum of times overflows.
 pub const TIME_MAX: Ps = 1 << 62;
@@ -44,91 +56,17 @@ pub struct Setup<'a> {
     pub set: &'a [String],
     /// Seed of the encryption keys.
     pub seed: u64,
+    /// The limits of reads and of writes in flight on each channel, beside those of the whole controller; `None`: no others.
+    pub on_channel: [Option<u32>; 2],
 }
 
-/// A request to memory.
-#[derive(Clone, Copy, Debug)]
-pub enum Request<'a> {
-    /// The 64 bytes of a line.
-    Read,
-    /// Writes 64 bytes to a line. `counter_atomic`: line and counter persist together, if the design leaves the choice.
-    Write { bytes: &'a LineBytes, counter_atomic: bool },
-    /// Makes the counters around a line durable.
-    CounterWriteback,
-}
-
-/// The kinds of request; each has its own queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// A [`Request::Read`].
-    Read,
-    /// A [`Request::Write`].
-    Write,
-    /// A [`Request::CounterWriteback`].
-    CounterWriteback,
-}
-
-impl Request<'_> {
-    /// The request's kind.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Request::Read => Kind::Read,
-            Request::Write { .. } => Kind::Write,
-            Request::CounterWriteback => Kind::CounterWriteback,
-        }
-    }
-}
-
-/// The answer to a request. A write is answered when it is in the persistence domain, a read when its line is
-/// decrypted.
-#[derive(Clone, Copy, Debug)]
-pub struct Answer {
-    /// The number of the request.
-    pub id: u64,
-    /// The byte address of the request.
-    pub address: u64,
-    /// The time of the answer, in picoseconds.
-    pub at: Ps,
-    /// The kind of the request.
-    pub kind: Kind,
-    /// The bytes that were read; zeros for other requests.
-    pub bytes: LineBytes,
-}
-
-/// Why a call was refused. The text is one sentence.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// An argument is invalid.
-    #[error("{0}")]
-    Argument(String),
-    /// The queue is full; it will have room later.
-    #[error("{0}")]
-    Full(String),
-    /// The call is not possible in this state, or with this design or machine.
-    #[error("{0}")]
-    State(String),
-}
-
-/// A request in flight.
-#[derive(Clone, Copy, Debug)]
-struct UnderWay {
-    id: u64,
-    line: Line,
-    kind: Kind,
-    sent: Ps,
-}
-
-/// The limit of requests of one kind, and how many are in flight.
-#[derive(Clone, Copy, Debug)]
-struct Room {
-    used: u32,
-    limit: u32,
-}
-
-/// An embedded memory: controller and device behind another simulator.
+/// An embedded memory: controller and device behind another simulator. A copy is independent of the original, and goes
+/// on from the same state: requests in flight are answered by both.
+#[derive(Clone)]
 pub struct Memory {
     machine: Machine,
     design: Design,
+    parts: PartsList,
     seed: u64,
     capacity: u64,
     base: Arc<Loaded>,
@@ -138,10 +76,19 @@ pub struct Memory {
     now: Ps,
     /// Start of the period that the figures cover, in picoseconds.
     since: Ps,
+    /// The number of the measurement period.
+    period: u64,
     under_way: Slab<UnderWay>,
     rooms: [Room; 3],
-    latencies: [Latencies; 3],
+    latencies: AllLatencies,
+    /// Number of writes sent and stores made.
+    writes: u64,
+    /// The pages of all lines that have been written or stored.
+    written: FxHashSet<Page>,
+    stored: Stored,
+    promised: Promised,
     power_failures: u64,
+    last_power_failure: Option<PowerFailure>,
 }
 
 impl Memory {
@@ -151,7 +98,7 @@ impl Memory {
     /// One sentence about the first bad setting.
     pub fn new(setup: &Setup<'_>) -> Result<Self, ConfigError> {
         let (of_design, of_machine) = design::sets(setup.set);
-        let design = design::load(setup.design, setup.variant, &of_design)?;
+        let (design, parts) = design::load_with_parts(setup.design, setup.variant, &of_design)?;
         let machine = load_machine(setup.machine.unwrap_or(&design.machine), &of_machine)?;
         let capacity = memory_map::program_capacity(&machine, &design, 1);
         if capacity == 0 {
@@ -161,12 +108,19 @@ impl Memory {
             )));
         }
         let controller = &machine.controller;
-        let limits = [controller.read_queue_entries, controller.wpq_entries, controller.counter_wpq_entries];
+        let room = |limit, on_channel| Room::new(limit, machine.device.channels, on_channel);
+        let [reads, writes] = setup.on_channel;
+        let rooms = [
+            room(controller.read_queue_entries, reads),
+            room(controller.wpq_entries, writes),
+            room(controller.counter_wpq_entries, None),
+        ];
         let base = Arc::new(Loaded::new());
         let mut memory = Self {
-            rooms: limits.map(|limit| Room { used: 0, limit }),
+            rooms,
             machine,
             design,
+            parts,
             seed: setup.seed,
             capacity,
             base,
@@ -174,9 +128,15 @@ impl Memory {
             started: false,
             now: 0,
             since: 0,
+            period: 0,
             under_way: Slab::default(),
-            latencies: [Latencies::default(); 3],
+            latencies: AllLatencies::default(),
+            writes: 0,
+            written: FxHashSet::default(),
+            stored: Stored::default(),
+            promised: Promised::default(),
             power_failures: 0,
+            last_power_failure: None,
         };
         memory.system = Some(memory.assemble()?);
         Ok(memory)
@@ -188,56 +148,124 @@ impl Memory {
         if self.started {
             return Err(Refusal::State("memory is loaded before the first request".into()));
         }
-        let end = address.checked_add(bytes.len() as u64).filter(|&end| end <= self.capacity);
-        if end.is_none() {
-            return Err(Refusal::Argument(format!(
-                "{} bytes at address {address:#x} do not fit into the {} bytes of memory",
-                bytes.len(),
-                self.capacity
-            )));
-        }
-        self.system = None;
-        Arc::get_mut(&mut self.base).expect("only the system shares it").put(address, bytes);
+        self.check_range(address, bytes.len() as u64)?;
+        self.put(address, bytes);
         Ok(())
     }
 
-    /// Whether a request of `kind` would be accepted now. A read is in flight until its line is decrypted, a write
-    /// until it is in the persistence domain. The limits are the entries of the read queue for reads, of the write
-    /// pending queue for writes, and of the counter write queue for counter write-backs.
+    /// Stores `bytes` at any `address` at any time, without taking simulated time: what another simulator does beside its
+    /// timed accesses. Reads that are sent from now on find the bytes, and they survive a power failure, as long as no
+    /// later write of the line is durable. Bytes of the line that are not stored stay as they are. Counts as no write.
+    ///
+    /// Without an effect if the machine has `engine.bytes = false`.
+    pub fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        self.check_range(address, bytes.len() as u64)?;
+        if !self.started {
+            self.put(address, bytes);
+        } else if self.machine.engine.bytes {
+            for (line, offset, piece) in pieces(address, bytes.len()) {
+                let (mut newest, whole) = (self.newest(line), piece.len() as u64 == LINE_BYTES);
+                newest[offset..offset + piece.len()].copy_from_slice(&bytes[piece]);
+                self.writes += 1;
+                self.stored.put(line, newest, self.writes);
+                self.written.insert(line.page());
+                if whole {
+                    self.promised.overwritten(line);
+                }
+                self.promised.acknowledged(line, self.writes, promised::digest(&newest));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts `bytes` into the memory that the run starts from.
+    fn put(&mut self, address: u64, bytes: &[u8]) {
+        self.system = None;
+        Arc::make_mut(&mut self.base).put(address, bytes);
+    }
+
+    /// Whether a request of `kind` would be accepted now, apart from the limit of its channel. A read is in flight until its
+    /// line is decrypted, a write until it is in the persistence domain. The limits are the entries of the read queue for
+    /// reads, of the write pending queue for writes, and of the counter write queue for counter write-backs.
     pub fn can_accept(&self, kind: Kind) -> bool {
-        let room = self.rooms[kind as usize];
-        room.used < room.limit
+        self.rooms[kind as usize].any()
+    }
+
+    /// Whether a request of `kind` for the line at `address` would be accepted now.
+    pub fn can_accept_at(&mut self, kind: Kind, address: u64) -> Result<bool, Refusal> {
+        let line = self.line(address)?;
+        let channel = self.channel_of(line);
+        let room = &self.rooms[kind as usize];
+        Ok(room.any() && room.any_on(channel))
     }
 
     /// The number of requests of `kind` in flight, and their limit.
     pub fn room(&self, kind: Kind) -> (u32, u32) {
-        let Room { used, limit } = self.rooms[kind as usize];
+        let Room { used, limit, .. } = self.rooms[kind as usize];
         (used, limit)
     }
 
-    /// Sends `request` for the line at `address`, now. The answer returns `id`.
-    pub fn send(&mut self, address: u64, id: u64, request: Request<'_>) -> Result<(), Refusal> {
+    /// Sends `request` for the line at `address`, now. The answer returns `id`. `requestor` is whose figures count it, a number
+    /// below [`REQUESTORS_MAX`].
+    pub fn send(&mut self, address: u64, id: u64, requestor: u32, request: Request<'_>) -> Result<(), Refusal> {
         let line = self.line(address)?;
-        let kind = request.kind();
-        if !self.can_accept(kind) {
-            let (name, key) = match kind {
-                Kind::Read => ("reads", "controller.read_queue_entries"),
-                Kind::Write => ("writes", "controller.wpq_entries"),
-                Kind::CounterWriteback => ("counter write-backs", "controller.counter_wpq_entries"),
-            };
-            return Err(Refusal::Full(format!("{} {name} are under way ({key})", self.rooms[kind as usize].limit)));
+        if requestor >= REQUESTORS_MAX {
+            return Err(Refusal::of_requestor(requestor));
         }
-        let now = self.now;
-        let token = self.under_way.insert(UnderWay { id, line, kind, sent: now });
-        self.rooms[kind as usize].used += 1;
-        let system = self.start();
+        let kind = request.kind();
+        let channel = self.channel_of(line);
+        self.check_room(kind, channel)?;
+        self.start();
+        let merged = match request {
+            Request::Write { bytes, mask, .. } if mask != WHOLE_LINE => merged(&self.newest(line), bytes, mask),
+            Request::Write { bytes, .. } => *bytes,
+            Request::Read | Request::CounterWriteback => [0; 64],
+        };
+        let digest = self.sent(kind, line, &merged, matches!(request, Request::Write { mask: WHOLE_LINE, .. }));
+        let (now, damaged) = (self.now, kind == Kind::Read && self.promised.is_damaged(line));
+        let (number, period) = (self.writes, self.period);
+        let under_way = UnderWay { id, requestor, line, kind, sent: now, number, digest, damaged, period };
+        let token = self.under_way.insert(under_way);
+        if kind == Kind::Read {
+            self.stored.read_sent(line, token);
+        }
+        self.rooms[kind as usize].change(channel, true);
+        let system = self.system();
         match request {
             Request::Read => system.read(now, line, token),
-            Request::Write { bytes, counter_atomic: false } => system.write(now, line, bytes, token),
-            Request::Write { bytes, counter_atomic: true } => system.write_counter_atomic(now, line, bytes, token),
+            Request::Write { counter_atomic: false, .. } => system.write(now, line, &merged, token),
+            Request::Write { counter_atomic: true, .. } => system.write_counter_atomic(now, line, &merged, token),
             Request::CounterWriteback => system.write_back_counters(now, line, token),
         }
         Ok(())
+    }
+
+    /// Notes that a request is sent; returns the digest of what a write writes. `whole`: it writes the whole line.
+    fn sent(&mut self, kind: Kind, line: Line, bytes: &LineBytes, whole: bool) -> u64 {
+        if kind != Kind::Write {
+            return 0;
+        }
+        self.writes += 1;
+        self.written.insert(line.page());
+        self.stored.write_sent(line);
+        if whole {
+            self.promised.overwritten(line);
+        }
+        if self.machine.engine.bytes { promised::digest(bytes) } else { 0 }
+    }
+
+    fn check_room(&self, kind: Kind, channel: u32) -> Result<(), Refusal> {
+        let room = &self.rooms[kind as usize];
+        let (name, key) = kind.names();
+        if !room.any() {
+            return Err(Refusal::Full(format!("{} {name} are under way ({key})", room.limit)));
+        }
+        match room.channel_limit {
+            Some(limit) if !room.any_on(channel) => {
+                Err(Refusal::Full(format!("{limit} {name} are under way on channel {channel}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The current time in picoseconds.
@@ -269,7 +297,10 @@ impl Memory {
         self.now = system.now();
         for response in responses {
             match response {
-                Response::Read { token, bytes } => answers.push(self.answered(token, bytes)),
+                Response::Read { token, bytes } => {
+                    let bytes = self.stored.read_answered(token).unwrap_or(bytes);
+                    answers.push(self.answered(token, bytes));
+                }
                 Response::Written { token: WriteToken(token) } => answers.push(self.answered(token, [0; 64])),
                 Response::Install { .. } => {}
                 Response::TransactionBegun { .. }
@@ -285,16 +316,61 @@ impl Memory {
     /// write, whether it has arrived or not. Takes no simulated time and changes nothing. Zeros if the machine has
     /// `engine.bytes = false`, because reads then have no contents.
     pub fn peek(&self, address: u64) -> Result<LineBytes, Refusal> {
-        let line = self.line(address)?;
-        match &self.system {
-            Some(system) => Ok(system.peek(line)),
-            None => Ok(self.base.line(line).copied().unwrap_or([0; 64])),
+        self.line(address).map(|line| self.newest(line))
+    }
+
+    /// Fills `buffer` with what [`peek`](Self::peek) finds at any `address` and after it. Whole pages in which nothing was
+    /// ever stored cost nothing.
+    pub fn peek_range(&self, address: u64, buffer: &mut [u8]) -> Result<(), Refusal> {
+        self.check_range(address, buffer.len() as u64)?;
+        // The last page, and whether anything was ever stored there.
+        let mut last: Option<(Page, bool)> = None;
+        for (line, offset, piece) in pieces(address, buffer.len()) {
+            let page = line.page();
+            let touched = match last {
+                Some((same, touched)) if same == page => touched,
+                _ => self.written.contains(&page) || self.base.has_page(page),
+            };
+            last = Some((page, touched));
+            let end = offset + piece.len();
+            if touched {
+                buffer[piece].copy_from_slice(&self.newest(line)[offset..end]);
+            } else {
+                buffer[piece].fill(0);
+            }
         }
+        Ok(())
+    }
+
+    fn newest(&self, line: Line) -> LineBytes {
+        match (self.stored.newest(line), &self.system) {
+            (Some(bytes), _) => *bytes,
+            (None, Some(system)) => system.peek(line),
+            (None, None) => self.base.line(line).copied().unwrap_or([0; 64]),
+        }
+    }
+
+    /// Figures start from zero: a new measurement period. Requests in flight stay in flight and are not counted when they are
+    /// answered.
+    pub fn reset_statistics(&mut self) {
+        self.system().reset_stats();
+        self.begin_period();
+    }
+
+    fn begin_period(&mut self) {
+        self.period += 1;
+        self.since = self.now;
+        self.latencies = AllLatencies::default();
     }
 
     /// Bytes of memory, from address 0.
     pub fn capacity(&self) -> u64 {
         self.capacity
+    }
+
+    /// Number of power failures since the beginning.
+    pub fn power_failures(&self) -> u64 {
+        self.power_failures
     }
 
     /// The machine's configuration.
@@ -313,6 +389,24 @@ impl Memory {
         (system.events(), system.digest())
     }
 
+    fn channel_of(&mut self, line: Line) -> u32 {
+        if self.machine.device.channels == 1 {
+            return 0;
+        }
+        self.system().device.place(MediaLine::data(line)).channel
+    }
+
+    /// Whether so many bytes at `address` lie within memory.
+    pub fn check_range(&self, address: u64, length: u64) -> Result<(), Refusal> {
+        match address.checked_add(length).filter(|&end| end <= self.capacity) {
+            Some(_) => Ok(()),
+            None => Err(Refusal::Argument(format!(
+                "{length} bytes at address {address:#x} do not fit into the {} bytes of memory",
+                self.capacity
+            ))),
+        }
+    }
+
     fn line(&self, address: u64) -> Result<Line, Refusal> {
         if !address.is_multiple_of(LINE_BYTES) {
             return Err(Refusal::Argument(format!("address {address:#x} is no multiple of {LINE_BYTES}")));
@@ -327,11 +421,18 @@ impl Memory {
     }
 
     fn answered(&mut self, token: u32, bytes: LineBytes) -> Answer {
-        let UnderWay { id, line, kind, sent } = self.under_way[token];
+        let UnderWay { id, requestor, line, kind, sent, number, digest, damaged, period } = self.under_way[token];
         self.under_way.release(token);
-        self.rooms[kind as usize].used -= 1;
-        self.latencies[kind as usize].add(self.now - sent);
-        Answer { id, address: line.address(), at: self.now, kind, bytes }
+        let channel = self.channel_of(line);
+        self.rooms[kind as usize].change(channel, false);
+        if period == self.period {
+            self.latencies.add(kind, requestor, self.now - sent);
+        }
+        if kind == Kind::Write && self.machine.engine.bytes {
+            self.stored.write_persisted(line, number);
+            self.promised.acknowledged(line, number, digest);
+        }
+        Answer { id, requestor, address: line.address(), sent, at: self.now, kind, damaged, bytes }
     }
 
     fn assemble(&self) -> Result<LineSystem<NoObserver>, ConfigError> {
@@ -353,4 +454,9 @@ impl Memory {
         }
         self.system.as_mut().expect("there is one now")
     }
+}
+
+/// `line` with those of `bytes` whose bit is set in `mask`.
+fn merged(line: &LineBytes, bytes: &LineBytes, mask: u64) -> LineBytes {
+    std::array::from_fn(|index| if mask >> index & 1 == 1 { bytes[index] } else { line[index] })
 }

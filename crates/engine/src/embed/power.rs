@@ -1,58 +1,82 @@
 //! Power failure and restart: what survives goes through the design's own boot, and memory continues.
 
-use super::{Memory, Refusal};
+use super::Memory;
+use super::request::{Kind, Refusal, Room};
 use crate::assembly::{self, boot_codec, encryption_parts};
-use crate::crash::{PowerLoss, held};
+use crate::crash::{PowerLoss, alarm_told, held};
 use crate::device::Device;
-use crate::message::{BaseImage, Content, DevicePort, LineBytes, MediaLine, MediaUnit, NoObserver};
-use crate::recovery::LineCodec;
+use crate::kernel::{Ps, Slab};
+use crate::message::{BaseImage, Content, DevicePort, Line, LineBytes, MediaLine, MediaUnit, NoObserver};
+use crate::recovery::{LineCodec, Work};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// What a power failure caused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PowerFailure {
-    /// Requests in flight that will never be answered.
-    pub requests_lost: u64,
+    /// The time at which it happened, in picoseconds.
+    pub at_ps: Ps,
+    /// Requests in flight that will never be answered, by kind.
+    pub reads_lost: u64,
+    /// Writes that were not durable yet; some of them may have survived nevertheless.
+    pub writes_lost: u64,
+    /// Counter write-backs.
+    pub counter_writebacks_lost: u64,
     /// Lines and counter blocks that the persistence domain wrote to the media on battery power.
     pub drained: u64,
     /// Number of boot steps that wrote something.
     pub boot_writes: u64,
+    /// What the boot read, wrote and computed.
+    pub boot: Work,
+    /// Why the boot refused memory; `None` if it did not.
+    pub refused: Option<String>,
+    /// Lines that hold neither the last acknowledged bytes nor those of a later write.
+    pub damaged_lines: u64,
 }
 
 impl Memory {
+    /// Why power cannot fail here, if it cannot.
+    pub fn survives_nothing(&self) -> Option<String> {
+        if !self.machine.engine.bytes {
+            return Some("engine.bytes = false leaves nothing that could survive".into());
+        }
+        self.design.drain().map(|_| {
+            format!("design '{}' drains caches when power fails, and its caches are not here", self.design.name)
+        })
+    }
+
     /// Fails power now and restarts: requests in flight are lost and never answered, the persistence domain drains to
     /// the media, the machine boots with the design's own recovery, and memory continues at the same time with an empty
     /// controller. The figures start from zero. The boot takes no simulated time.
     ///
     /// The other simulator must drop the contents of its caches itself.
-    pub fn power_fails(&mut self) -> Result<PowerFailure, Refusal> {
-        if !self.machine.engine.bytes {
-            return Err(Refusal::State("engine.bytes = false leaves nothing that could survive".into()));
-        }
-        if self.design.drain().is_some() {
-            return Err(Refusal::State(format!(
-                "design '{}' drains caches when power fails, and its caches are not here",
-                self.design.name
-            )));
+    pub fn power_fails(&mut self) -> Result<&PowerFailure, Refusal> {
+        if let Some(why) = self.survives_nothing() {
+            return Err(Refusal::State(why));
         }
         self.start();
-        let requests_lost = self.under_way.len() as u64;
-        let Self { machine, design, seed, base, system, .. } = self;
+        let Self { machine, design, seed, base, system, stored: untimed, .. } = self;
         let system = system.as_mut().expect("there is one now");
         let loaded = Arc::clone(base) as Arc<dyn BaseImage>;
         let parts = encryption_parts(machine, design, *seed, &loaded).expect("there has been a controller with them");
         let codec = parts.map(|parts| boot_codec(machine, 1, parts, Arc::clone(&loaded), None));
         let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
-        let (drained, boot_writes, global_counter, root, mut stored) = {
+        let untimed = untimed.take();
+        let (drained, boot_writes, boot_work, alarm, global_counter, root, mut stored) = {
             let media = system.device.image();
             let loss = PowerLoss::new(design, machine, codec);
             let drained = loss.strike(held(system.controller.snapshot()), media);
             let mut boot = loss.boot(media, &drained.snapshot, NoObserver);
             boot.finish();
+            let (boot_writes, boot_work) = (boot.writes(), boot.work());
+            for (line, bytes) in untimed {
+                boot.write_line(line, &bytes);
+            }
             boot.write_back_metadata();
             let mut stored: Vec<(MediaLine, LineBytes)> = Vec::new();
             boot.memory().last_changes(&mut |media, bytes| stored.push((media, *bytes)));
-            (drained.snapshot.wpq.len() as u64, boot.writes(), boot.global_counter(), boot.root(), stored)
+            let drained = drained.snapshot.wpq.len() as u64;
+            (drained, boot_writes, boot_work, boot.alarm(), boot.global_counter(), boot.root(), stored)
         };
         stored.sort_unstable_by_key(|(media, _)| *media);
         for (media, bytes) in &stored {
@@ -66,18 +90,43 @@ impl Memory {
         controller.load_global_counter(global_counter);
         controller.load_root(root);
         system.restart(machine, controller);
-        self.forget_requests();
+        let damaged_lines = self.look_for_damage();
+        let lost = |kind| u64::from(self.room(kind).0);
+        self.last_power_failure = Some(PowerFailure {
+            at_ps: self.now,
+            reads_lost: lost(Kind::Read),
+            writes_lost: lost(Kind::Write),
+            counter_writebacks_lost: lost(Kind::CounterWriteback),
+            drained,
+            boot_writes,
+            boot: boot_work,
+            refused: alarm.map(alarm_told),
+            damaged_lines,
+        });
+        self.under_way = Slab::default();
+        self.rooms.iter_mut().for_each(Room::clear);
+        self.begin_period();
         self.power_failures += 1;
-        Ok(PowerFailure { requests_lost, drained, boot_writes })
+        Ok(self.last_power_failure.as_ref().expect("it has just been set"))
     }
 
-    fn forget_requests(&mut self) {
-        self.under_way = Default::default();
-        self.latencies = Default::default();
-        self.since = self.now;
-        for room in &mut self.rooms {
-            room.used = 0;
-        }
+    /// Compares what memory reads as after a power failure with what it promised; returns the number of damaged lines.
+    fn look_for_damage(&mut self) -> u64 {
+        let Self { promised, under_way, base, system, .. } = self;
+        let system = system.as_ref().expect("it has been started");
+        promised.power_failed(under_way.live(), base.as_ref(), |line| system.peek(line));
+        promised.damaged().len() as u64
+    }
+
+    /// The lines that were damaged by a power failure and have not been written since, by address in bytes: they hold
+    /// neither the last acknowledged bytes nor those of a later write, but older bytes or garbage.
+    pub fn damaged_lines(&self) -> Vec<u64> {
+        self.promised.damaged().into_iter().map(Line::address).collect()
+    }
+
+    /// What the last power failure caused; `None` if there was none.
+    pub fn last_power_failure(&self) -> Option<&PowerFailure> {
+        self.last_power_failure.as_ref()
     }
 }
 

@@ -1,6 +1,9 @@
 //! The report of an embedded memory: the figures of a run that have a meaning without cores.
 
-use super::{Kind, Memory};
+use super::figures::{Latencies, OfRequestor, REQUESTORS_MAX, Requests};
+use super::{BankReport, ChannelReport, Memory, PowerFailure, Refusal};
+use crate::controller::ControllerStats;
+use crate::device::DeviceStats;
 use crate::kernel::{Ps, ps_to_ns};
 use crate::run::{ENGINE_BUILD, ENGINE_VERSION, Figures};
 use crate::stats::{CounterCacheReport, Crypto, IntegrityReport, Nvm, WpqReport};
@@ -39,8 +42,14 @@ pub struct MemoryReport {
     pub writes: Requests,
     /// Answered counter write-backs; latency until the counters are in the persistence domain.
     pub counter_writebacks: Requests,
+    /// The same for each requestor that has had answers.
+    pub requestors: Vec<OfRequestor>,
     /// Figures of the device.
     pub nvm: Nvm,
+    /// Figures of each channel.
+    pub channels: Vec<ChannelReport>,
+    /// Figures of each bank.
+    pub banks: Vec<BankReport>,
     /// Figures of the counter cache; nulls without encryption.
     pub counter_cache: CounterCacheReport,
     /// Figures of the write pending queue.
@@ -51,6 +60,25 @@ pub struct MemoryReport {
     pub crypto: Crypto,
     /// Figures of what protects integrity; null if nothing does.
     pub integrity: Option<IntegrityReport>,
+    /// What the last power failure caused; null if there was none.
+    pub last_power_failure: Option<PowerFailure>,
+}
+
+/// Counts of a measurement period, in the units of the model.
+#[derive(Clone, Debug)]
+pub struct CountReport {
+    /// Start of the period, in picoseconds.
+    pub since: Ps,
+    /// The present time, in picoseconds.
+    pub now: Ps,
+    /// Latencies of answered requests, by kind.
+    pub latencies: [Latencies; 3],
+    /// Counts of the controller.
+    pub controller: ControllerStats,
+    /// Counts of the device.
+    pub device: DeviceStats,
+    /// Energy of the device, in femtojoules.
+    pub energy_fj: u64,
 }
 
 impl MemoryReport {
@@ -60,50 +88,34 @@ impl MemoryReport {
     }
 }
 
-/// Figures of the requests of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Requests {
-    /// Number of requests.
-    pub count: u64,
-    /// Mean latency in nanoseconds; null without requests.
-    pub mean_latency_ns: Option<f64>,
-    /// Longest latency in nanoseconds; null without requests.
-    pub max_latency_ns: Option<f64>,
-}
-
-/// Latencies of one kind of request.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Latencies {
-    count: u64,
-    sum: u128,
-    max: Ps,
-}
-
-impl Latencies {
-    pub fn add(&mut self, latency: Ps) {
-        self.count += 1;
-        self.sum += u128::from(latency);
-        self.max = self.max.max(latency);
+impl Memory {
+    /// The counts of the present measurement period, in the units of the model, and the latencies by kind.
+    pub fn counts(&mut self) -> CountReport {
+        let now = self.now;
+        let (latencies, since) = (self.latencies.total, self.since);
+        let system = self.system();
+        let controller = system.controller.stats(now);
+        let energy_fj = system.device.energy_fj(now - since);
+        CountReport { since, now, latencies, controller, device: system.device.stats(), energy_fj }
     }
 
-    fn report(&self) -> Requests {
-        let any = self.count > 0;
-        Requests {
-            count: self.count,
-            mean_latency_ns: any.then(|| self.sum as f64 / self.count as f64 / 1_000.0),
-            max_latency_ns: any.then(|| ps_to_ns(self.max)),
+    /// The latencies of the requests of `requestor`, by kind.
+    pub fn latencies_of(&self, requestor: u32) -> Result<[Latencies; 3], Refusal> {
+        if requestor >= REQUESTORS_MAX {
+            Err(Refusal::of_requestor(requestor))
+        } else {
+            Ok(self.latencies.of(requestor))
         }
     }
-}
 
-impl Memory {
     /// The current figures.
     pub fn report(&mut self) -> MemoryReport {
         let (now, since) = (self.now, self.since);
-        let requests =
-            [Kind::Read, Kind::Write, Kind::CounterWriteback].map(|kind| self.latencies[kind as usize].report());
+        let requests = self.latencies.total.each_ref().map(Latencies::report);
+        let requestors = self.latencies.report();
+        let banks = self.bank_reports();
         let (events, digest) = self.digest();
-        let Self { machine, design, seed, power_failures, .. } = self;
+        let Self { machine, design, seed, power_failures, last_power_failure, .. } = self;
         let system = self.system.as_mut().expect("its digest has been taken");
         let Figures { nvm, counter_cache, wpq, reencryptions, crypto, integrity } =
             Figures::of(machine, design, &mut system.controller, &system.device, since, now);
@@ -124,12 +136,16 @@ impl Memory {
             reads,
             writes,
             counter_writebacks,
+            requestors,
             nvm,
+            channels: Self::channel_reports(&banks),
+            banks,
             counter_cache,
             wpq,
             reencryptions,
             crypto,
             integrity,
+            last_power_failure: last_power_failure.clone(),
         }
     }
 }

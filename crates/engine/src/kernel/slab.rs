@@ -36,6 +36,13 @@ impl<T> Slab<T> {
         &self.slots
     }
 
+    /// The values of the slots in use, in order. Takes time for all slots.
+    pub fn live(&self) -> impl Iterator<Item = &T> {
+        let mut used = vec![true; self.slots.len()];
+        self.free.iter().for_each(|&slot| used[slot as usize] = false);
+        self.slots.iter().zip(used).filter_map(|(value, used)| used.then_some(value))
+    }
+
     /// Slots in use.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -57,5 +64,21 @@ impl<T> std::ops::Index<u32> for Slab<T> {
 impl<T> std::ops::IndexMut<u32> for Slab<T> {
     fn index_mut(&mut self, slot: u32) -> &mut T {
         &mut self.slots[slot as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn freed_slots_are_not_live() {
+        let mut slab = Slab::default();
+        let slots = [1, 2, 3, 4].map(|value| slab.insert(value));
+        slab.release(slots[1]);
+        slab.release(slots[3]);
+        assert_eq!((slab.live().copied().collect::<Vec<_>>(), slab.values().len()), (vec![1, 3], 4));
+        slab.insert(5);
+        assert_eq!(slab.live().copied().collect::<Vec<_>>(), [1, 3, 5]);
     }
 }

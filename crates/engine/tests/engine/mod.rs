@@ -14,6 +14,8 @@ mod design_files;
 mod drain_cost;
 mod durable_counters;
 mod embed;
+mod embed_copies;
+mod embed_figures;
 mod engine_build;
 mod faulty_boots;
 mod function_length;

@@ -2,6 +2,7 @@
 //! here from the machine's values.
 
 pub mod judge;
+pub mod memory_client;
 pub mod sources;
 
 use counterpoint_engine::config::{self, Machine, RunConfig, Variant};

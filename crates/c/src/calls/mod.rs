@@ -1,0 +1,34 @@
+//! The functions of `counterpoint.h`, which documents the requirements on their pointers.
+#![allow(clippy::missing_safety_doc, reason = "the header is the contract: every pointer is null or as it says")]
+
+mod figures;
+mod life;
+mod looks;
+mod power;
+mod traffic;
+
+pub use figures::*;
+pub use life::*;
+pub use looks::*;
+pub use power::*;
+pub use traffic::*;
+
+use crate::border::{Failed, last_error};
+use counterpoint_engine::embed::Kind;
+use std::ffi::{c_char, c_int};
+
+#[unsafe(no_mangle)]
+pub extern "C" fn counterpoint_last_error() -> *const c_char {
+    last_error()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn counterpoint_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// The kind of request with this number.
+fn kind_of(number: c_int) -> Result<Kind, Failed> {
+    let known = usize::try_from(number).ok().and_then(|number| Kind::ALL.get(number).copied());
+    known.ok_or_else(|| Failed::argument(format!("kind = {number} is not from 0 to 2")))
+}

@@ -1,0 +1,89 @@
+//! Power failures.
+
+use crate::abi::CPowerFailure;
+use crate::border::{Failed, Handle, code, give, resting, with};
+use counterpoint_engine::embed::PowerFailure;
+use std::ffi::c_int;
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn counterpoint_can_crash(memory: *mut Handle) -> c_int {
+    // SAFETY: null or a memory.
+    let answer = unsafe {
+        with(memory, |handle| {
+            let cannot = handle.memory.survives_nothing();
+            if let Some(why) = &cannot {
+                Failed::state(why.as_str()).keep();
+            }
+            Ok(cannot.is_none())
+        })
+    };
+    answer.map_or_else(|code| code, c_int::from)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn counterpoint_crash(memory: *mut Handle) -> c_int {
+    // SAFETY: null or a memory.
+    code(unsafe {
+        with(memory, |handle| {
+            resting(handle, "crash")?;
+            handle.memory.power_fails()?;
+            Ok(())
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn counterpoint_get_power_failure(memory: *mut Handle, failure: *mut CPowerFailure) -> c_int {
+    // SAFETY: null or a memory; null or a failure.
+    code(unsafe {
+        with(memory, |handle| {
+            give(failure, || {
+                let last = handle.memory.last_power_failure();
+                last.map(failure_of).ok_or_else(|| Failed::state("power has not failed"))
+            })
+        })
+    })
+}
+
+fn failure_of(failure: &PowerFailure) -> CPowerFailure {
+    let PowerFailure { boot, ref refused, .. } = *failure;
+    CPowerFailure {
+        size: size_of::<CPowerFailure>(),
+        time: failure.at_ps,
+        reads_lost: failure.reads_lost,
+        writes_lost: failure.writes_lost,
+        counter_writebacks_lost: failure.counter_writebacks_lost,
+        drained: failure.drained,
+        boot_reads: boot.reads.total(),
+        boot_writes: boot.writes.total(),
+        boot_pads: boot.pads,
+        boot_macs: boot.macs,
+        boot_hashes: boot.hashes,
+        damaged_lines: failure.damaged_lines,
+        refused: u32::from(refused.is_some()),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn counterpoint_get_damaged(
+    memory: *mut Handle,
+    addresses: *mut u64,
+    room: usize,
+    count: *mut usize,
+) -> c_int {
+    // SAFETY: null or a memory; there is room for so many addresses, and for the count.
+    code(unsafe {
+        with(memory, |handle| {
+            let count = count.as_mut().ok_or_else(|| Failed::argument("count is a null pointer"))?;
+            if addresses.is_null() && room > 0 {
+                return Err(Failed::argument("addresses is a null pointer"));
+            }
+            let damaged = handle.memory.damaged_lines();
+            *count = damaged.len();
+            for (index, address) in damaged.into_iter().take(room).enumerate() {
+                addresses.add(index).write(address);
+            }
+            Ok(())
+        })
+    })
+}

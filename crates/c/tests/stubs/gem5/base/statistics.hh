@@ -1,0 +1,1 @@
+#include "gem5_stub.hh"

@@ -1,0 +1,85 @@
+//! What memory has promised: the last acknowledged bytes of each line, as digests. After a power failure they tell which
+//! lines hold something else, without any knowledge of how the design recovers.
+
+use super::request::{Kind, UnderWay};
+use crate::kernel::keyed_digest;
+use crate::message::{BaseImage, Line, LineBytes};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A digest of the bytes of a line.
+pub(super) fn digest(bytes: &LineBytes) -> u64 {
+    keyed_digest(0, bytes) as u64
+}
+
+/// What may be read of each line after a power failure, and which lines are damaged.
+#[derive(Clone, Default)]
+pub(super) struct Promised {
+    /// Number and digest of the last acknowledged write.
+    lines: FxHashMap<Line, (u64, u64)>,
+    damaged: FxHashSet<Line>,
+}
+
+impl Promised {
+    /// The write of `line` with this number and digest is acknowledged.
+    pub fn acknowledged(&mut self, line: Line, number: u64, digest: u64) {
+        let promised = self.lines.entry(line).or_default();
+        // Acknowledgements of one line may come in another order than its writes.
+        if promised.0 <= number {
+            *promised = (number, digest);
+        }
+    }
+
+    /// Something new is sent for the whole of `line`.
+    pub fn overwritten(&mut self, line: Line) {
+        if !self.damaged.is_empty() {
+            self.damaged.remove(&line);
+        }
+    }
+
+    /// Whether `line` is damaged.
+    pub fn is_damaged(&self, line: Line) -> bool {
+        !self.damaged.is_empty() && self.damaged.contains(&line)
+    }
+
+    /// The damaged lines.
+    pub fn damaged(&self) -> Vec<Line> {
+        let mut lines: Vec<Line> = self.damaged.iter().copied().collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    /// Power has failed with `lost` in flight, and memory over `base` now reads as `find` says. A line is damaged if it holds
+    /// neither the last acknowledged bytes nor those of a later write. Lines that were never written are looked at where
+    /// other lines of their page were.
+    pub fn power_failed<'r>(
+        &mut self,
+        lost: impl Iterator<Item = &'r UnderWay>,
+        base: &dyn BaseImage,
+        find: impl Fn(Line) -> LineBytes,
+    ) {
+        let mut later: FxHashMap<Line, Vec<(u64, u64)>> = FxHashMap::default();
+        for write in lost.filter(|request| request.kind == Kind::Write) {
+            later.entry(write.line).or_default().push((write.number, write.digest));
+        }
+        let pages: FxHashSet<_> = self.lines.keys().chain(later.keys()).map(|line| line.page()).collect();
+        let neighbours = pages.iter().flat_map(|page| (0..64).map(|index| page.line(index)));
+        let unwritten = neighbours.filter(|line| !self.lines.contains_key(line)).filter_map(|line| {
+            let first = base.line(line).copied().or_else(|| later.contains_key(&line).then_some([0; 64]))?;
+            Some((line, (0, digest(&first))))
+        });
+        let expected: Vec<_> = self.lines.iter().map(|(line, promised)| (*line, *promised)).chain(unwritten).collect();
+        for (line, (number, promised)) in expected {
+            if self.damaged.contains(&line) {
+                continue;
+            }
+            let found = digest(&find(line));
+            let since = later.get(&line).into_iter().flatten().filter(|(later, _)| *later > number);
+            if found != promised && !since.clone().any(|(_, digest)| *digest == found) {
+                self.damaged.insert(line);
+                self.lines.remove(&line);
+            } else if since.clone().any(|(_, digest)| *digest == found) {
+                self.lines.insert(line, (number, found));
+            }
+        }
+    }
+}
