@@ -74,6 +74,11 @@ library: ## Build the C interface: libcounterpoint and its header, in target/lib
 	cp target/release/libcounterpoint.a target/library/lib/
 	sh crates/c/link-shared.sh target/library/lib/libcounterpoint.a target/library/lib
 
+.PHONY: test-integrations
+test-integrations: library venv ## Build a real simulator with our memory and run programs in it; SRC=CHECKOUT: of ChampSim or gem5.
+	@test -n "$(SRC)" || { echo "error: name a checkout of ChampSim or gem5: make test-integrations SRC=/path/to/checkout" >&2; exit 2; }
+	$(BIN)/python tests/integrations/simulators.py --out $(OUT)/integrations $(SRC)
+
 .PHONY: bench
 bench: venv ## Measure the engine, beside goals and the baseline; BENCH="crash --update": only some files, as the new baseline.
 	$(BIN)/python tests/bench.py $(BENCH)

@@ -171,6 +171,20 @@ fn the_cpp_header_wraps_every_call() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// docs/embedding.md has the table of this program for the machine `secpm`.
+#[test]
+fn a_stream_of_writes_needs_lines_spread_over_banks() {
+    let [program, _] = linked("streams.cpp");
+    let table = run(Command::new(program).args(["secpm", "4000"]));
+    let figures = |mapping: &str| -> Vec<f64> {
+        let row = table.lines().find(|line| line.starts_with("secpm") && line.contains(mapping)).unwrap();
+        row.split_whitespace().skip(2).map(|figure| figure.parse().unwrap()).collect()
+    };
+    let [lines, pages, contiguous] = ["line-interleaved", "page-interleaved", "bank-contiguous"].map(figures);
+    assert!(lines[2] > 4.0 * pages[2] && pages[2] > 1.3 * contiguous[2], "{table}");
+    assert!(pages[3] > 3.0 * lines[3], "{table}");
+}
+
 /// The names that `text` declares or lists: what follows each `counterpoint_` up to `end`.
 fn names(text: &str, end: char) -> BTreeSet<String> {
     let starts = text.match_indices("counterpoint_").map(|(at, _)| &text[at..]);

@@ -1,0 +1,55 @@
+"""A machine without a processor, with Counterpoint's memory or gem5's own."""
+
+import gzip
+from pathlib import Path
+
+import m5
+from m5.objects import (
+    AddrRange,
+    CounterpointMemory,
+    MemCtrl,
+    NVM_2400_1x64,
+    SrcClockDomain,
+    System,
+    SystemXBar,
+    VoltageDomain,
+)
+
+BYTES = 1 << 22
+
+
+def memory(design, **parameters):
+    """The memory of that design, or gem5's own."""
+    if design == "own":
+        return MemCtrl(dram=NVM_2400_1x64(range=AddrRange(BYTES)))
+    return CounterpointMemory(
+        range=AddrRange(BYTES),
+        design=design,
+        machine="small",
+        overrides=["device.capacity=64MiB"],
+        **parameters,
+    )
+
+
+def system(design, **parameters):
+    """A system with a crossbar in front of the memory."""
+    made = System(cache_line_size=64, mem_ranges=[AddrRange(BYTES)], mem_mode="timing")
+    made.voltage_domain = VoltageDomain(voltage="1V")
+    made.clk_domain = SrcClockDomain(clock="1GHz", voltage_domain=made.voltage_domain)
+    made.membus = SystemXBar(width=16)
+    made.memory = memory(design, **parameters)
+    made.memory.port = made.membus.mem_side_ports
+    made.system_port = made.membus.cpu_side_ports
+    return made
+
+
+def compare_copy(memory):
+    """Tells whether the library has gem5's bytes: nothing is in flight, so that all of them survive."""
+    before = Path(m5.options.outdir) / "physical"
+    m5.checkpoint(str(before))
+    after = Path(m5.options.outdir) / "after.img"
+    told = memory.getCCObject().powerFail(str(after))
+    (store,) = before.glob("*.pmem")
+    with gzip.open(store, "rb") as file:
+        physical = file.read()
+    print("the copy is equal" if after.read_bytes() == physical else "the copy differs", told)
