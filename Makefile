@@ -10,6 +10,7 @@ OUT ?= out
 MINUTES ?= 30
 FUZZ_SECONDS ?= 60
 PAPER ?= all
+LIBRARY := target/library
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCK = $(BIN)/uv pip compile --upgrade --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
@@ -51,12 +52,6 @@ test-build-c: engine
 recorder-tools:
 	tests/recorder/install.sh
 
-.PHONY: test-recorder
-test-recorder: engine recorder-tools ## Record programs and compare the traces with the files that they leave behind.
-	PYTHONPATH=tests/recorder:tests/python $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
-	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/reads.py --out $(OUT)/recorder/reads
-	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
-
 .PHONY: test-programs prove-programs explore-programs
 test-programs: prove-programs explore-programs ## Prove the corpus of persistence bugs: every broken form fails, every fixed form holds.
 
@@ -67,12 +62,10 @@ explore-programs: engine recorder-tools
 	PYTHONPATH=tests/recorder $(BIN)/python tests/programs/legal.py --out $(OUT)/programs/explored
 
 .PHONY: library
-library: ## Build the C interface: libcounterpoint and its header, in target/library.
-	cargo build --locked --release -p counterpoint-c
-	mkdir -p target/library/include target/library/lib
-	cp crates/c/include/counterpoint.h target/library/include/
-	cp target/release/libcounterpoint.a target/library/lib/
-	sh crates/c/link-shared.sh target/library/lib/libcounterpoint.a target/library/lib
+library: $(LIBRARY) ## Build the C interface, as a folder to build other programs against: target/library.
+
+$(LIBRARY): $(ENGINE_SOURCES) $(wildcard crates/c/include/* crates/c/*.* install/library.sh install/counterpoint*)
+	install/library.sh $@ $(TEST_C)
 
 .PHONY: bench
 bench: venv ## Measure the engine, beside goals and the baseline; BENCH="crash --update": only some files, as the new baseline.
