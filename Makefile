@@ -10,6 +10,8 @@ OUT ?= out
 MINUTES ?= 30
 FUZZ_SECONDS ?= 60
 PAPER ?= all
+PREFIX ?= /usr/local
+DESTDIR ?=
 LIBRARY := target/library
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -66,6 +68,22 @@ library: $(LIBRARY) ## Build the C interface, as a folder to build other program
 
 $(LIBRARY): $(ENGINE_SOURCES) $(wildcard crates/c/include/* crates/c/*.* install/library.sh install/counterpoint*)
 	install/library.sh $@ $(TEST_C)
+
+.PHONY: manual
+manual: target/manual ## Write the man pages and shell completions of the command, into target/manual.
+
+target/manual: $(STAMPS)/engine install/manual.py $(shell find python/counterpoint -name '*.py')
+	$(BIN)/python install/manual.py $@
+
+# What is built already is only copied, so that root need not build.
+.PHONY: install uninstall
+install uninstall: export PREFIX := $(PREFIX)
+install uninstall: export DESTDIR := $(DESTDIR)
+install: $(LIBRARY) target/manual ## Install library, man pages and completions: PREFIX=/usr/local, below DESTDIR.
+	@$(PYTHON) -BI install/place.py install $^
+
+uninstall: ## Remove what `make install` has put under the same PREFIX and DESTDIR.
+	@$(PYTHON) -BI install/place.py uninstall
 
 .PHONY: bench
 bench: venv ## Measure the engine, beside goals and the baseline; BENCH="crash --update": only some files, as the new baseline.
