@@ -54,6 +54,20 @@ test-build-c: engine
 recorder-tools:
 	tests/recorder/install.sh
 
+.PHONY: install-tools
+install-tools:
+	tests/install/install.sh
+
+.PHONY: test-install
+test-install: engine library manual install-tools ## Install into a temporary prefix; build, run, read and complete what is there.
+	$(BIN)/python tests/install/installed.py --out $(OUT)/install
+
+.PHONY: test-recorder
+test-recorder: engine recorder-tools ## Record programs and compare the traces with the files that they leave behind.
+	PYTHONPATH=tests/recorder:tests/python $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
+	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/reads.py --out $(OUT)/recorder/reads
+	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
+
 .PHONY: test-programs prove-programs explore-programs
 test-programs: prove-programs explore-programs ## Prove the corpus of persistence bugs: every broken form fails, every fixed form holds.
 
