@@ -41,8 +41,8 @@ def elsewhere(out: Path, variable: str) -> str:
         out: a folder.
         variable: what says where that directory is.
     """
-    target, library = out / "cargo", out / "library"
-    shutil.copytree(ROOT / "target/release", target / "release", copy_function=_copy)
+    built, target, library = Path(os.environ.get(variable, ROOT / "target")), out / "cargo", out / "library"
+    shutil.copytree(built / "release", target / "release", copy_function=_copy)
     archives = list((target / "release/deps").glob("libcounterpoint-*.a"))
     require(archives != [], "the tests of the C interface are not built")
     source, mark = out / "mark.c", out / "mark.o"
