@@ -38,7 +38,8 @@ def completes(shell: str, prefix: Path, out: Path) -> str:
     """A command whose beginning is typed is completed, at the first time, and so is an option of it."""
     words, first = starts(prefix, out)[shell]
     home = out / f"home-{shell}"
-    home.mkdir()
+    # Where this folder is missing, fish reads every man page of the machine, in a process that nobody waits for.
+    (home / ".local/share/fish/generated_completions").mkdir(parents=True)
     path = f"{program().parent}{os.pathsep}{os.environ['PATH']}"
     data = f"{prefix / 'share'}:/usr/local/share:/usr/share"
     child, terminal = pty.fork()
