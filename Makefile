@@ -10,6 +10,9 @@ OUT ?= out
 MINUTES ?= 30
 FUZZ_SECONDS ?= 60
 PAPER ?= all
+PREFIX ?= /usr/local
+DESTDIR ?=
+LIBRARY := target/library
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCK = $(BIN)/uv pip compile --upgrade --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
@@ -51,6 +54,14 @@ test-build-c: engine
 recorder-tools:
 	tests/recorder/install.sh
 
+.PHONY: install-tools
+install-tools:
+	tests/install/install.sh
+
+.PHONY: test-install
+test-install: engine library manual install-tools ## Install into a temporary prefix; build, run, read and complete what is there.
+	$(BIN)/python tests/install/installed.py --out $(OUT)/install
+
 .PHONY: test-recorder
 test-recorder: engine recorder-tools ## Record programs and compare the traces with the files that they leave behind.
 	PYTHONPATH=tests/recorder:tests/python $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
@@ -67,12 +78,26 @@ explore-programs: engine recorder-tools
 	PYTHONPATH=tests/recorder $(BIN)/python tests/programs/legal.py --out $(OUT)/programs/explored
 
 .PHONY: library
-library: ## Build the C interface: libcounterpoint and its header, in target/library.
-	cargo build --locked --release -p counterpoint-c
-	mkdir -p target/library/include target/library/lib
-	cp crates/c/include/counterpoint.h target/library/include/
-	cp target/release/libcounterpoint.a target/library/lib/
-	sh crates/c/link-shared.sh target/library/lib/libcounterpoint.a target/library/lib
+library: $(LIBRARY) ## Build the C interface, as a folder to build other programs against: target/library.
+
+$(LIBRARY): $(ENGINE_SOURCES) $(wildcard crates/c/include/* crates/c/*.* install/library.sh install/counterpoint*)
+	install/library.sh $@ $(TEST_C)
+
+.PHONY: manual
+manual: target/manual ## Write the man pages and shell completions of the command, into target/manual.
+
+target/manual: $(STAMPS)/engine install/manual.py $(shell find python/counterpoint -name '*.py')
+	$(BIN)/python install/manual.py $@
+
+# What is built already is only copied, so that root need not build.
+.PHONY: install uninstall
+install uninstall: export PREFIX := $(PREFIX)
+install uninstall: export DESTDIR := $(DESTDIR)
+install: $(LIBRARY) target/manual ## Install library, man pages and completions: PREFIX=/usr/local, below DESTDIR.
+	@$(PYTHON) -BI install/place.py install $^
+
+uninstall: ## Remove what `make install` has put under the same PREFIX and DESTDIR.
+	@$(PYTHON) -BI install/place.py uninstall
 
 .PHONY: test-integrations
 test-integrations: library venv ## Build a real simulator with our memory and run programs in it; SRC=CHECKOUT: of ChampSim or gem5.

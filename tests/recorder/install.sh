@@ -1,16 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the recorder and its tests need, on Debian and its like.
+# Installs what the recorder and its tests need.
 set -euo pipefail
 packages=(valgrind gcc make libc6-dev libpmem-dev libpmemobj-dev pmdk-tools)
-missing=()
-for package in "${packages[@]}"; do
-    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
-done
-if ((${#missing[@]} == 0)); then exit 0; fi
-if ! command -v apt-get >/dev/null; then
-    echo "error: install ${missing[*]}, which the tests of the recorder use" >&2
-    exit 1
-fi
-if [ "$(id -u)" = 0 ]; then as_root=(); else as_root=(sudo); fi
-"${as_root[@]}" apt-get update -qq
-DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}"
+exec "$(dirname "$0")/../packages.sh" "the tests of the recorder" "${packages[@]}"

@@ -16,7 +16,7 @@ import typer
 from .._engine import EngineError, InputError
 from ..paths import checked_text
 from ..units import printable
-from . import signals
+from . import completion, signals
 from .lazy import Group, Place
 from .streams import OUTPUT_FAILED, is_full_disk, watched
 
@@ -104,6 +104,8 @@ def _command(arguments: Sequence[str]) -> int:
             for argument in arguments:
                 checked_text(argument, "argument")
         command = typer.main.get_command(app)
+        if instruction := os.environ.get(completion.VARIABLE):
+            return completion.answer(command, instruction)
         code = command.main(args=arguments, prog_name="counterpoint", standalone_mode=False)
     except typer.TyperException as error:
         return _fail(error.format_message(), BAD_INPUT)
