@@ -17,6 +17,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCK = $(BIN)/uv pip compile --upgrade --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 STAMPS := .venv/stamps
+MATURIN := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin
+DIST := target/dist
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates/*/Cargo.toml crates/*/src crates/engine/build* -type f)
 
 # Tests start hundreds of commands: none should compile Python's modules again, even if the environment forbids to keep them.
@@ -104,6 +106,24 @@ test-integrations: library venv ## Build a real simulator with our memory and ru
 	@test -n "$(SRC)" || { echo "error: name a checkout of ChampSim or gem5: make test-integrations SRC=/path/to/checkout" >&2; exit 2; }
 	$(BIN)/python tests/integrations/simulators.py --out $(OUT)/integrations $(SRC)
 
+# Nothing is compiled again: this wheel is for a Linux like this one. That of a release is built from the source
+# distribution, and linked with an old C library.
+.PHONY: test-wheel
+test-wheel: engine ## Install the package as a wheel, without a compiler, into a bare environment of each Python that is there.
+	rm -rf target/test-wheel
+	$(MATURIN) build --quiet --locked --compatibility linux --auditwheel skip --out target/test-wheel
+	$(MATURIN) sdist --out target/test-wheel
+	$(BIN)/python tests/wheel.py target/test-wheel
+
+.PHONY: wheel
+wheel: $(STAMPS)/release ## Build a release, in target/dist: source distribution, and from it a wheel for any x86-64 Linux with glibc 2.17.
+	rm -rf $(DIST)
+	$(MATURIN) build --sdist --locked --zig --compatibility manylinux2014 --out $(DIST)
+
+.PHONY: test-release
+test-release: engine ## Test what `make wheel` has built as test-wheel does, with the newest packages, installed by pip.
+	$(BIN)/python tests/wheel.py --newest $(DIST)
+
 .PHONY: bench
 bench: venv ## Measure the engine, beside goals and the baseline; BENCH="crash --update": only some files, as the new baseline.
 	$(BIN)/python tests/bench.py $(BENCH)
@@ -167,6 +187,7 @@ fmt: venv ## Format everything.
 lock: venv ## Choose the newest versions of the Python packages and lock them.
 	$(LOCK) --group dev pyproject.toml -o requirements/dev.lock
 	echo uv | $(LOCK) - -o requirements/uv.lock
+	echo ziglang | $(LOCK) - -o requirements/release.lock
 
 .PHONY: clean
 clean: ## Remove everything that was built.
@@ -187,13 +208,19 @@ chromium: ## Install Chromium for the tests of pages, if it is missing.
 	fi
 
 # uv takes seconds where pip takes minutes. But uv ignores pip's settings; if they are needed, pip installs.
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || $(PIP) --require-hashes -r $(1)
+
 $(STAMPS)/packages: requirements/uv.lock requirements/dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed; this is " + sys.version.split()[0])'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) --require-hashes -r requirements/uv.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.lock \
-		|| $(PIP) --require-hashes -r requirements/dev.lock
+	$(call INSTALL,requirements/dev.lock)
 	mkdir -p $(STAMPS) && touch $@
+
+# The compiler of a release takes as much space as everything else together.
+$(STAMPS)/release: $(STAMPS)/packages requirements/release.lock
+	$(call INSTALL,requirements/release.lock)
+	touch $@
 
 $(STAMPS)/engine: $(STAMPS)/packages $(ENGINE_SOURCES)
 	PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS=--locked $(PIP) --no-deps --no-build-isolation --editable .

@@ -78,7 +78,7 @@ _SEPENCR: dict[str, dict[str, Any]] = {
 def describe() -> str:
     return json.dumps(
         {
-            "engine_version": "0.1.0",
+            "engine_version": "of-a-test",
             "engine_build": "f00d",
             "designs": [
                 {
@@ -204,7 +204,7 @@ def run_document(asked: dict[str, Any]) -> dict[str, Any]:
         "tx_size": size,
         "footprint": 2**30,
         "config_digest": "c0ffee",
-        "engine_version": "0.1.0",
+        "engine_version": "of-a-test",
         "engine_build": "f00d",
         "transactions": transactions,
         "simulated_ns": latency * transactions,

@@ -67,7 +67,7 @@ MANY = chart(
     lambda number: None if number % 7 == 0 else 10.0 ** (number % 10 - 3),
 )
 
-FACTS = {"papers": "secpm, easy-pm", "reading": "published", "seed": "1", "engine": "0.1.0"}
+FACTS = {"papers": "secpm, easy-pm", "reading": "published", "seed": "1", "engine": "of-a-test"}
 
 
 def claim(name: str, paper: str, what: str, *rows: ClaimRow) -> Claim:

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 /// Number of bytes of the SHA-256 that are kept.
 const DIGEST_BYTES: usize = 16;
 
-/// The sources of the engine in the repository at `root`: its manifest, everything in its source folder, and the lock
-/// file. Sorted by their paths in the repository, with the separator `/` on every machine.
-pub fn sources(root: &Path) -> io::Result<Vec<(String, PathBuf)>> {
-    let mut found = Vec::new();
-    for name in ["Cargo.lock", "crates/engine/Cargo.toml"] {
-        found.push((name.to_owned(), root.join(name)));
-    }
-    files_in(&root.join("crates/engine/src"), "crates/engine/src", &mut found)?;
+/// The sources of the engine: the lock file, and of the crate in the folder `engine` its manifest and everything in its
+/// source folder. Sorted by their paths in the repository, with the separator `/` on every machine.
+pub fn sources(lock: &Path, engine: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let mut found = vec![
+        ("Cargo.lock".to_owned(), lock.to_owned()),
+        ("crates/engine/Cargo.toml".to_owned(), engine.join("Cargo.toml")),
+    ];
+    files_in(&engine.join("src"), "crates/engine/src", &mut found)?;
     found.sort();
     Ok(found)
 }

@@ -29,8 +29,12 @@ impl Repository {
         Self(root)
     }
 
+    fn sources(&self) -> Vec<(String, PathBuf)> {
+        digest::sources(&self.0.join("Cargo.lock"), &self.0.join("crates/engine")).expect("sources")
+    }
+
     fn digest(&self) -> String {
-        digest::digest(&digest::sources(&self.0).expect("sources")).expect("a digest")
+        digest::digest(&self.sources()).expect("a digest")
     }
 }
 
@@ -74,14 +78,14 @@ fn any_change_of_any_source_changes_the_digest() {
 #[test]
 fn a_source_that_is_missing_is_named() {
     let repository = Repository::with("without-lock", FILES.iter().skip(1).copied());
-    let error = digest::digest(&digest::sources(&repository.0).unwrap()).unwrap_err();
+    let error = digest::digest(&repository.sources()).unwrap_err();
     assert!(error.to_string().contains("Cargo.lock"), "{error}");
 }
 
 #[test]
 fn the_engine_tells_the_digest_of_the_sources_it_was_built_from() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let sources = digest::sources(&root).unwrap();
+    let engine = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = digest::sources(&engine.join("../../Cargo.lock"), engine).unwrap();
     assert!(sources.iter().any(|(name, _)| name.ends_with("src/config/presets/secpm.toml")), "{sources:?}");
     let described: Value = serde_json::from_str(&counterpoint_engine::api::describe()).unwrap();
     assert_eq!(described["engine_build"], digest::digest(&sources).unwrap().as_str());
