@@ -11,11 +11,30 @@ from checks import run as run_logged
 SCRIPTS = Path(__file__).resolve().parent / "gem5_scripts"
 
 
-def figures(folder: Path) -> list[dict[str, float]]:
-    """The figures of the memory in each section of gem5's stats.txt."""
+MEMORIES = ["own", "unencrypted", "secpm", "sca"]
+# What the generator of traffic measures, in ticks (ps) and bytes per second, and how the table shows it.
+COLUMNS = {
+    "avgReadLatency": ("read, ns", 1e-3),
+    "avgWriteLatency": ("write, ns", 1e-3),
+    "readBW": ("read, MB/s", 1e-6),
+    "writeBW": ("write, MB/s", 1e-6),
+}
+
+
+def figures(folder: Path, of: str = "memory") -> list[dict[str, float]]:
+    """The figures of an object of the system in each section of gem5's stats.txt."""
     sections = (folder / "stats.txt").read_text().split("Begin Simulation Statistics")[1:]
-    pattern = re.compile(r"^system\.memory\.(\w+)\s+([0-9.e+-]+)", flags=re.MULTILINE)
+    pattern = re.compile(rf"^system\.{of}\.(\w+)\s+([0-9.e+-]+)", flags=re.MULTILINE)
     return [{name: float(value) for name, value in pattern.findall(section)} for section in sections]
+
+
+def table(rows: dict[str, dict[str, float]]) -> str:
+    """What random traffic meets on each memory."""
+    lines = [f"{'memory':12}" + "".join(f"{title:>14}" for title, _ in COLUMNS.values())]
+    for memory, row in rows.items():
+        cells = (row.get(name, 0.0) * scale for name, (_, scale) in COLUMNS.items())
+        lines.append(f"{memory:12}" + "".join(f"{cell:14.1f}" for cell in cells))
+    return "\n".join(lines)
 
 
 def run(checkout: Path, out: Path) -> int:
@@ -34,13 +53,16 @@ def run(checkout: Path, out: Path) -> int:
         code, text = run_logged(command, out / f"{folder or name}.log", out)
         return code, text, results
 
-    for memory in ["own", "unencrypted", "secpm", "sca"]:
+    rows: dict[str, dict[str, float]] = {}
+    for memory in MEMORIES:
         code, text, folder = script("traffic", memory, folder=f"traffic-{memory}")
         checks.that(code == 0 and "traffic is over" in text, f"random traffic on {memory} comes to its end")
+        rows[memory] = figures(folder, "generator")[0]
         if memory != "own":
             first, second = figures(folder)[:2]
             checks.that(first["reads"] > 1000 and first["meanReadLatency"] > 0, f"{memory}: figures in stats.txt")
             checks.that(0 < second["reads"] < first["reads"] / 2, f"{memory}: they start from zero after a reset")
+    print(table(rows))
     for memory, holds in [("unencrypted", "cleans"), ("secpm", "cleans"), ("secpm", "evictions"), ("sca", "evictions")]:
         code, text, folder = script("memtest", memory, holds, folder=f"memtest-{memory}-{holds}")
         checks.that(code == 0 and "maximum number of loads reached" in text, f"MemTest on {memory}, {holds} held")

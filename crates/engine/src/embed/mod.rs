@@ -7,7 +7,7 @@
 //!
 //! A request reaches the controller when it is sent. The cores and the caches are in the other simulator; what a design
 //! does there (an undo log that hardware writes, caches that persist) is not modelled here. Lines that page
-//! re-encryption would put into the last-level cache are dropped.
+//! re-encryption would put into the last-level cache are dropped. `examples/embed.rs` is a client.
 
 mod figures;
 mod loaded;
