@@ -111,14 +111,14 @@ test-integrations: library venv ## Build a real simulator with our memory and ru
 .PHONY: test-wheel
 test-wheel: engine ## Install the package as a wheel, without a compiler, into a bare environment of each Python that is there.
 	rm -rf target/test-wheel
-	$(MATURIN) build --quiet --locked --compatibility linux --auditwheel skip --out target/test-wheel
+	$(MATURIN) build --quiet --compatibility linux --auditwheel skip --out target/test-wheel
 	$(MATURIN) sdist --out target/test-wheel
 	$(BIN)/python tests/wheel.py target/test-wheel
 
 .PHONY: wheel
 wheel: $(STAMPS)/release ## Build a release, in target/dist: source distribution, and from it a wheel for any x86-64 Linux with glibc 2.17.
 	rm -rf $(DIST)
-	$(MATURIN) build --sdist --locked --zig --compatibility manylinux2014 --out $(DIST)
+	$(MATURIN) build --sdist --zig --compatibility manylinux2014 --out $(DIST)
 
 .PHONY: test-release
 test-release: engine ## Test what `make wheel` has built as test-wheel does, with the newest packages, installed by pip.
@@ -223,5 +223,5 @@ $(STAMPS)/release: $(STAMPS)/packages requirements/release.lock
 	touch $@
 
 $(STAMPS)/engine: $(STAMPS)/packages $(ENGINE_SOURCES)
-	PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS=--locked $(PIP) --no-deps --no-build-isolation --editable .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) --no-deps --no-build-isolation --editable .
 	touch $@

@@ -3,7 +3,7 @@
 Usage: wheel.py FOLDER [--newest]. The folder has one wheel and one source distribution; `make test-wheel` builds them.
 The environments have no compiler: PATH names their own programs only. What is printed there must be what the package
 of the repository prints, whose environment runs this. Of the source distribution it is checked that it has the same
-sources, and that Cargo takes its lock file as it is.
+sources, and that pip builds it with the same lock file.
 
 Packages are those of requirements/dev.lock, installed by uv within seconds. With --newest they are the newest,
 installed by pip as for a user, and a report is written by them.
@@ -167,25 +167,18 @@ def check_record(place: Place) -> None:
 
 
 def check_sdist(sdist: Path, folder: Path) -> None:
-    """It has the sources of the repository, and a lock file that fits the crates that it has."""
+    """It has the sources of the repository, and Cargo takes its lock file as it is, though crates are missing."""
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     (unpacked,) = folder.iterdir()
     for part in SDIST:
         require_same(ROOT / part, unpacked / part, f"'{part}' of the source distribution")
-    cargo = [
-        "cargo",
-        "tree",
-        "--quiet",
-        "--locked",
-        "--offline",
-        "--edges",
-        "no-dev",
-        "--package",
-        "counterpoint-python",
-    ]
-    taken = subprocess.run(cargo, cwd=unpacked, capture_output=True, text=True)
-    require(taken.returncode == 0, f"Cargo does not take the source distribution: {taken.stderr}")
+    # This is what pip asks for before it builds.
+    maturin = str(Path(sys.executable).with_name("maturin"))
+    asked = [maturin, "pep517", "write-dist-info", "--metadata-directory", str(folder)]
+    told = subprocess.run(asked, cwd=unpacked, capture_output=True, text=True)
+    require(told.returncode == 0, f"the source distribution does not build: {told.stderr}")
+    require_same(ROOT / "Cargo.lock", unpacked / "Cargo.lock", "the lock file with which pip builds")
 
 
 def check(built: Path, newest: bool) -> int:
