@@ -27,7 +27,7 @@ fn the_memory_of_gem5_runs_in_a_small_gem5() {
     compiler.arg(here("tests/stubs/gem5/main.cpp")).arg(gem5.join("counterpoint/counterpoint_memory.cc"));
     run(compiler.arg(archive()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program));
     let told = run(Command::new(program).arg(&folder));
-    assert_eq!(told.lines().count(), 12, "{told}");
+    assert_eq!(told.lines().count(), 13, "{told}");
 }
 
 /// The document in `text` that the bridge writes at the end.

@@ -223,6 +223,26 @@ functionalWrite()
     require(survived(memory, 128) == expected, "the held bytes and the functional ones");
 }
 
+// A held write is discarded, the line is written functionally, and then the same bytes come again.
+static void
+functionalAndTheSameAgain()
+{
+    auto p = params();
+    p.hold_evictions = true;
+    CounterpointMemory memory(p);
+    start(memory);
+    Cache cache(memory);
+    cache.send(Cache::packet(MemCmd::WritebackDirty, 640, filled(1)));
+    delete cache.refused;
+    cache.refused = nullptr;
+    settle();
+    std::unique_ptr<Packet> functional(Cache::packet(MemCmd::WriteReq, 640, filled(2)));
+    cache.port.recvFunctional(functional.get());
+    require(!cache.send(Cache::packet(MemCmd::WritebackDirty, 640, filled(1))), "it is a write of its own");
+    settle();
+    require(survived(memory, 640) == filled(1), "the last write survives");
+}
+
 static void
 noMemory()
 {
@@ -396,6 +416,7 @@ main(int, char **arguments)
         {"discardedWriteback", discardedWriteback},
         {"heldAndOverwritten", heldAndOverwritten},
         {"functionalWrite", functionalWrite},
+        {"functionalAndTheSameAgain", functionalAndTheSameAgain},
         {"noMemory", noMemory},
         {"figuresAfterPowerFailure", figuresAfterPowerFailure},
         {"resets", resets},
