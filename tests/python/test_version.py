@@ -14,8 +14,26 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 _FOLDERS = (".ci", "crates", "docs", "integrations", "python", "recorder", "requirements", "tests")
-_TEXTS = {"", ".c", ".cpp", ".h", ".html", ".js", ".map", ".md", ".py", ".pyi", ".rs", ".sh", ".toml"}
+_TEXTS = {
+    "",
+    ".c",
+    ".cc",
+    ".cpp",
+    ".h",
+    ".hh",
+    ".hpp",
+    ".html",
+    ".js",
+    ".map",
+    ".md",
+    ".py",
+    ".pyi",
+    ".rs",
+    ".sh",
+    ".toml",
+}
 _BUILT = {"target", "__pycache__", "corpus", "artifacts"}
+_HEADER = _ROOT / "crates" / "c" / "include" / "counterpoint.h"
 _MEASURED = _ROOT / "docs" / "calibration"
 """Its pages, like those of validation/, say which engine measured."""
 _VERSION = re.compile(r"(?:counterpoint\w*|\bengine\w*|__version__|\bversion\s*=)[^\w\n]{1,8}v?\d+\.\d+\.\d+", re.I)
@@ -75,9 +93,13 @@ def test_the_installed_package_and_its_engine_have_it(version: str) -> None:
     assert told.stdout == f"counterpoint {version}\n"
 
 
+def test_the_header_of_the_c_interface_repeats_it(version: str) -> None:
+    assert [found[0] for found in _VERSION.finditer(_HEADER.read_text())] == [f'COUNTERPOINT_VERSION "{version}']
+
+
 def test_nothing_else_names_a_version() -> None:
-    texts = _texts()
-    assert {"counterpoint.h", "version.py", "index.md", "main.c"} <= {path.name for path in texts}
+    texts = [path for path in _texts() if path != _HEADER]
+    assert {"counterpoint.hpp", "version.py", "index.md", "main.c"} <= {path.name for path in texts}
     named = [
         f"{path.relative_to(_ROOT)}: {found[0]}" for path in texts for found in _VERSION.finditer(path.read_text())
     ]
