@@ -20,7 +20,9 @@ INCLUDES = ["fmt", "CLI", "nlohmann"]
 def copied(checkout: Path, folder: Path) -> Path:
     """A copy of the checkout, which ChampSim is built in."""
     if not folder.exists():
-        shutil.copytree(checkout, folder, ignore=shutil.ignore_patterns(".git", "vcpkg", "*.o", "*.d", "bin"))
+        # A checkout that was built before has files with absolute paths to itself.
+        made = [".git", "vcpkg", "bin", ".csconfig", "_configuration.mk", "absolute.options", "__pycache__"]
+        shutil.copytree(checkout, folder, symlinks=True, ignore=shutil.ignore_patterns(*made))
     packages = folder / "vcpkg_installed" / "system"
     if not (folder / "vcpkg_installed").exists():
         # Without vcpkg: Debian's libcli11-dev, nlohmann-json3-dev, libfmt-dev, libbz2-dev and liblzma-dev.
