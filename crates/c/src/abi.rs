@@ -246,7 +246,6 @@ macro_rules! growing {
 }
 
 growing! {
-    CAnswer "counterpoint_answer";
     Config "counterpoint_config" until answered;
     CRequest "counterpoint_request";
     Info "counterpoint_info" until ranks;

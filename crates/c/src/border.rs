@@ -173,12 +173,15 @@ pub unsafe fn give<T: Growing>(pointer: *mut T, filled: impl FnOnce() -> Result<
     Ok(())
 }
 
-/// `length` bytes at `bytes`.
+/// `length` bytes at `bytes`, which may be null if there are none.
 ///
 /// # Safety
 ///
 /// `bytes` is null, or so many bytes lie there during `'a`.
 pub unsafe fn bytes_at<'a>(bytes: *const u8, length: usize) -> Result<&'a [u8], Failed> {
+    if length == 0 {
+        return Ok(&[]);
+    }
     match (bytes.is_null(), isize::try_from(length)) {
         (true, _) => Err(Failed::argument("bytes is a null pointer")),
         (false, Err(_)) => Err(Failed::argument(format!("length = {length} is longer than any object"))),

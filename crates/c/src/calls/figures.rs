@@ -1,9 +1,9 @@
 //! Statistics.
 
 use crate::abi::{CBank, CFigures, CLatencies, CRequestor};
-use crate::border::{Failed, Handle, c_text, code, give, with};
+use crate::border::{Handle, c_text, code, give, with};
 use counterpoint_engine::device::BankStats;
-use counterpoint_engine::embed::{CountReport, Latencies, Memory};
+use counterpoint_engine::embed::{CountReport, Latencies};
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
@@ -44,7 +44,6 @@ fn latencies_of(latencies: &Latencies) -> CLatencies {
 fn figures_of(counts: &CountReport) -> CFigures {
     let CountReport { since, now, latencies, controller, device, energy_fj } = counts;
     let [reads, writes, counter_writebacks] = latencies.each_ref().map(latencies_of);
-    let elapsed = now - since;
     CFigures {
         size: size_of::<CFigures>(),
         since: *since,
@@ -72,7 +71,7 @@ fn figures_of(counts: &CountReport) -> CFigures {
         data_writes_merged: controller.data_writes_merged,
         full_events: controller.full_events,
         full_stall: controller.full_stall_ps,
-        mean_occupancy: if elapsed == 0 { 0.0 } else { controller.occupancy_ps as f64 / elapsed as f64 },
+        mean_occupancy: controller.mean_occupancy(now - since),
         forwarded_reads: controller.forwarded_reads,
         counter_hits: controller.counter_hits,
         counter_misses: controller.counter_misses,
@@ -120,23 +119,5 @@ fn bank_of((channel, rank, stats): (u32, u32, BankStats)) -> CBank {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_get_channel(memory: *mut Handle, channel: u32, figures: *mut CBank) -> c_int {
     // SAFETY: null or a memory; null or figures.
-    code(unsafe { with(memory, |handle| give(figures, || channel_of(&mut handle.memory, channel))) })
-}
-
-fn channel_of(memory: &mut Memory, channel: u32) -> Result<CBank, Failed> {
-    let channels = memory.machine().device.channels;
-    if channel >= channels {
-        return Err(Failed::argument(format!("channel = {channel} is not from 0 to {}", channels - 1)));
-    }
-    let mut sum = CBank { size: size_of::<CBank>(), channel, ..CBank::default() };
-    for bank in 0..memory.banks() {
-        let of_bank = bank_of(memory.bank(bank)?);
-        if of_bank.channel == channel {
-            sum.reads += of_bank.reads;
-            sum.writes += of_bank.writes;
-            sum.row_hits += of_bank.row_hits;
-            sum.busy += of_bank.busy;
-        }
-    }
-    Ok(sum)
+    code(unsafe { with(memory, |handle| give(figures, || Ok(bank_of((channel, 0, handle.memory.channel(channel)?))))) })
 }

@@ -105,8 +105,7 @@ pub unsafe extern "C" fn counterpoint_load(
     code(unsafe {
         with(memory, |handle| {
             resting(handle, "load")?;
-            let bytes = if length == 0 { &[] } else { bytes_at(bytes, length)? };
-            Ok(handle.memory.load(address, bytes)?)
+            Ok(handle.memory.load(address, bytes_at(bytes, length)?)?)
         })
     })
 }
@@ -119,10 +118,5 @@ pub unsafe extern "C" fn counterpoint_store(
     length: usize,
 ) -> c_int {
     // SAFETY: null or a memory.
-    code(unsafe {
-        with(memory, |handle| {
-            let bytes = if length == 0 { &[] } else { bytes_at(bytes, length)? };
-            Ok(handle.memory.store(address, bytes)?)
-        })
-    })
+    code(unsafe { with(memory, |handle| Ok(handle.memory.store(address, bytes_at(bytes, length)?)?)) })
 }

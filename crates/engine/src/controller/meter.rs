@@ -70,6 +70,13 @@ pub struct ControllerStats {
     pub reencryptions: u64,
 }
 
+impl ControllerStats {
+    /// Mean number of entries in the write pending queue over a period of `elapsed` picoseconds.
+    pub fn mean_occupancy(&self, elapsed: Ps) -> f64 {
+        if elapsed == 0 { 0.0 } else { self.occupancy_ps as f64 / elapsed as f64 }
+    }
+}
+
 /// The counts of the current measurement period, and the state that they are computed from.
 #[derive(Clone)]
 pub(super) struct Meter {

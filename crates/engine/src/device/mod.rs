@@ -80,6 +80,16 @@ pub struct BankStats {
     pub busy_ps: Ps,
 }
 
+impl std::ops::AddAssign for BankStats {
+    fn add_assign(&mut self, other: Self) {
+        let Self { reads, writes, row_hits, busy_ps } = other;
+        self.reads += reads;
+        self.writes += writes;
+        self.row_hits += row_hits;
+        self.busy_ps += busy_ps;
+    }
+}
+
 /// A bank: its counts, and when its last access is over.
 #[derive(Clone, Copy, Default)]
 struct Bank {

@@ -194,7 +194,7 @@ impl Memory {
     /// Whether a request of `kind` for the line at `address` would be accepted now.
     pub fn can_accept_at(&mut self, kind: Kind, address: u64) -> Result<bool, Refusal> {
         let line = self.line(address)?;
-        let channel = self.channel_of(line);
+        let channel = self.channel_of(kind, line);
         let room = &self.rooms[kind as usize];
         Ok(room.any() && room.any_on(channel))
     }
@@ -213,7 +213,7 @@ impl Memory {
             return Err(Refusal::of_requestor(requestor));
         }
         let kind = request.kind();
-        let channel = self.channel_of(line);
+        let channel = self.channel_of(kind, line);
         self.check_room(kind, channel)?;
         self.start();
         let merged = match request {
@@ -224,7 +224,7 @@ impl Memory {
         let digest = self.sent(kind, line, &merged, matches!(request, Request::Write { mask: WHOLE_LINE, .. }));
         let (now, damaged) = (self.now, kind == Kind::Read && self.promised.is_damaged(line));
         let (number, period) = (self.writes, self.period);
-        let under_way = UnderWay { id, requestor, line, kind, sent: now, number, digest, damaged, period };
+        let under_way = UnderWay { id, requestor, line, kind, channel, sent: now, number, digest, damaged, period };
         let token = self.under_way.insert(under_way);
         if kind == Kind::Read {
             self.stored.read_sent(line, token);
@@ -389,8 +389,9 @@ impl Memory {
         (system.events(), system.digest())
     }
 
-    fn channel_of(&mut self, line: Line) -> u32 {
-        if self.machine.device.channels == 1 {
+    /// The channel of `line`; 0 if requests of `kind` have no limit there.
+    fn channel_of(&mut self, kind: Kind, line: Line) -> u32 {
+        if self.rooms[kind as usize].channel_limit.is_none() {
             return 0;
         }
         self.system().device.place(MediaLine::data(line)).channel
@@ -421,9 +422,9 @@ impl Memory {
     }
 
     fn answered(&mut self, token: u32, bytes: LineBytes) -> Answer {
-        let UnderWay { id, requestor, line, kind, sent, number, digest, damaged, period } = self.under_way[token];
+        let UnderWay { id, requestor, line, kind, channel, sent, number, digest, damaged, period } =
+            self.under_way[token];
         self.under_way.release(token);
-        let channel = self.channel_of(line);
         self.rooms[kind as usize].change(channel, false);
         if period == self.period {
             self.latencies.add(kind, requestor, self.now - sent);

@@ -5,7 +5,6 @@ use crate::device::{BankStats, MediaPlace};
 use crate::kernel::ps_to_ns;
 use crate::message::MediaLine;
 use serde::Serialize;
-use serde_json::json;
 
 /// Where a line and the counter block of its counter lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub struct BankReport {
 }
 
 /// Figures of one channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ChannelReport {
     /// Line reads of all kinds.
     pub reads: u64,
@@ -84,31 +83,32 @@ impl Memory {
         (0..self.banks()).map(|bank| report(found(self, bank))).collect()
     }
 
-    /// The reports of all channels, from those of their banks.
-    pub fn channel_reports(banks: &[BankReport]) -> Vec<ChannelReport> {
-        let mut channels: Vec<ChannelReport> = Vec::new();
-        for bank in banks {
-            let number = bank.channel as usize;
-            if channels.len() <= number {
-                channels.resize(number + 1, ChannelReport::default());
-            }
-            let channel = &mut channels[number];
-            channel.reads += bank.reads;
-            channel.writes += bank.writes;
-            channel.row_hits += bank.row_hits;
-            channel.banks_busy_ns += bank.busy_ns;
+    /// The counts of all banks of `channel` in the present measurement period.
+    pub fn channel(&mut self, channel: u32) -> Result<BankStats, Refusal> {
+        let channels = self.machine.device.channels;
+        if channel >= channels {
+            return Err(Refusal::Argument(format!("channel = {channel} is not from 0 to {}", channels - 1)));
         }
-        channels
+        let mut sum = BankStats::default();
+        for number in 0..self.banks() {
+            let (of_channel, _, stats) = self.bank(number)?;
+            if of_channel == channel {
+                sum += stats;
+            }
+        }
+        Ok(sum)
     }
 
-    /// The configuration in use as a JSON document: `design`, `variant`, `parts` (every part that has an effect), and
-    /// `machine` with all of its values.
-    pub fn configuration(&self) -> String {
-        let Self { design, parts, machine, seed, .. } = self;
-        json!({
-            "schema": 1, "design": design.name, "variant": design.variant.name(), "parts": parts, "machine": machine,
-            "seed": seed,
-        })
-        .to_string()
+    /// The reports of all channels, by number.
+    pub fn channel_reports(&mut self) -> Vec<ChannelReport> {
+        let channels = 0..self.machine.device.channels;
+        let found = channels.map(|channel| self.channel(channel).expect("the number of a channel"));
+        let report = |BankStats { reads, writes, row_hits, busy_ps }| ChannelReport {
+            reads,
+            writes,
+            row_hits,
+            banks_busy_ns: ps_to_ns(busy_ps),
+        };
+        found.map(report).collect()
     }
 }

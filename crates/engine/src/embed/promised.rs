@@ -74,11 +74,11 @@ impl Promised {
             }
             let found = digest(&find(line));
             let since = later.get(&line).into_iter().flatten().filter(|(later, _)| *later > number);
-            if found != promised && !since.clone().any(|(_, digest)| *digest == found) {
+            if since.map(|(_, digest)| *digest).any(|digest| digest == found) {
+                self.lines.insert(line, (number, found));
+            } else if found != promised {
                 self.damaged.insert(line);
                 self.lines.remove(&line);
-            } else if since.clone().any(|(_, digest)| *digest == found) {
-                self.lines.insert(line, (number, found));
             }
         }
     }

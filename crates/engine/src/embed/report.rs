@@ -8,6 +8,7 @@ use crate::kernel::{Ps, ps_to_ns};
 use crate::run::{ENGINE_BUILD, ENGINE_VERSION, Figures};
 use crate::stats::{CounterCacheReport, Crypto, IntegrityReport, Nvm, WpqReport};
 use serde::Serialize;
+use serde_json::json;
 
 /// Figures since the beginning or since the last power failure.
 #[derive(Clone, Debug, Serialize)]
@@ -108,12 +109,23 @@ impl Memory {
         }
     }
 
+    /// The configuration in use as a JSON document: `design`, `variant`, `parts` (every part that has an effect), and
+    /// `machine` with all of its values.
+    pub fn configuration(&self) -> String {
+        let Self { design, parts, machine, seed, .. } = self;
+        json!({
+            "schema": 1, "design": design.name, "variant": design.variant.name(), "parts": parts, "machine": machine,
+            "seed": seed,
+        })
+        .to_string()
+    }
+
     /// The current figures.
     pub fn report(&mut self) -> MemoryReport {
         let (now, since) = (self.now, self.since);
         let requests = self.latencies.total.each_ref().map(Latencies::report);
         let requestors = self.latencies.report();
-        let banks = self.bank_reports();
+        let (banks, channels) = (self.bank_reports(), self.channel_reports());
         let (events, digest) = self.digest();
         let Self { machine, design, seed, power_failures, last_power_failure, .. } = self;
         let system = self.system.as_mut().expect("its digest has been taken");
@@ -138,7 +150,7 @@ impl Memory {
             counter_writebacks,
             requestors,
             nvm,
-            channels: Self::channel_reports(&banks),
+            channels,
             banks,
             counter_cache,
             wpq,

@@ -104,6 +104,8 @@ pub(super) struct UnderWay {
     pub requestor: u32,
     pub line: Line,
     pub kind: Kind,
+    /// The channel of the line, if requests of this kind have a limit there.
+    pub channel: u32,
     pub sent: Ps,
     /// How many writes and stores there had been, this one included.
     pub number: u64,

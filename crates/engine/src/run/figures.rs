@@ -80,7 +80,7 @@ impl Figures {
                 admitted: stats.admitted,
                 counter_writes_coalesced: stats.counter_writes_coalesced,
                 full_stall_ns: ps_to_ns(stats.full_stall_ps),
-                mean_occupancy: if now == since { 0.0 } else { stats.occupancy_ps as f64 / (now - since) as f64 },
+                mean_occupancy: stats.mean_occupancy(now - since),
             },
             reencryptions: stats.reencryptions,
             crypto: Crypto { pads: stats.pads, aes_busy_ns: ps_to_ns(stats.aes_busy_ps) },
