@@ -134,19 +134,13 @@ CounterpointMemory::check(int code) const
 counterpoint_info
 CounterpointMemory::info() const
 {
-    counterpoint_info info{};
-    info.size = sizeof info;
-    check(counterpoint_get_info(first.library, &info));
-    return info;
+    return filled(counterpoint_get_info);
 }
 
 counterpoint_figures
 CounterpointMemory::figures() const
 {
-    counterpoint_figures figures{};
-    figures.size = sizeof figures;
-    check(counterpoint_get_figures(first.library, &figures));
-    return figures;
+    return filled(counterpoint_get_figures);
 }
 
 bool
@@ -500,9 +494,7 @@ CounterpointMemory::powerFail(const std::string &path)
         range->held.clear();
     if (!path.empty())
         writeImage(path);
-    counterpoint_power_failure failure{};
-    failure.size = sizeof failure;
-    check(counterpoint_get_power_failure(library, &failure));
+    const counterpoint_power_failure failure = filled(counterpoint_get_power_failure);
     std::ostringstream document;
     document << "{\"time_ps\":" << failure.time << ",\"reads_lost\":" << failure.reads_lost << ",\"writes_lost\":"
              << failure.writes_lost << ",\"drained\":" << failure.drained << ",\"boot_reads\":" << failure.boot_reads

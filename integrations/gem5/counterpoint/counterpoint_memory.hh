@@ -163,6 +163,14 @@ class CounterpointMemory : public AbstractMemory
     /** The line at a library address as the backing store has it. */
     const uint8_t *hostLine(Addr line) const;
     void check(int code) const;
+    /** What the library fills in by `get`. */
+    template <typename Structure> Structure filled(int (*get)(counterpoint *, Structure *)) const
+    {
+        Structure structure{};
+        structure.size = sizeof structure;
+        check(get(first.library, &structure));
+        return structure;
+    }
     counterpoint_info info() const;
     counterpoint_figures figures() const;
     bool idle() const;

@@ -4,29 +4,17 @@ import sys
 from pathlib import Path
 
 import m5
-from m5.objects import PyTrafficGen, Root
 
 sys.path.insert(0, str(Path(__file__).parent))
-from machine import BYTES, compare_copy, system
+from machine import compare_copy, generate, generating
 
 action, folder = sys.argv[1:]
-made = system("secpm")
-made.generator = PyTrafficGen()
-made.generator.port = made.membus.cpu_side_ports
-root = Root(full_system=False, system=made)
-m5.instantiate(folder if action == "restore" else None)
-
-
-def traffic():
-    duration = 100_000_000 if action == "save" else 5_000_000
-    yield made.generator.createRandom(duration, 0, BYTES, 64, 20000, 40000, 40, 0)
-    yield made.generator.createExit(0)
-
-
-made.generator.start(traffic())
+saves = action == "save"
+made = generating("secpm", None if saves else folder)
+generate(made, 100_000_000 if saves else 5_000_000, percent_reads=40)
 m5.simulate()
 m5.drain()
-if action == "save":
+if saves:
     m5.checkpoint(folder)
 else:
     compare_copy(made.memory)

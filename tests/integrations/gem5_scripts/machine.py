@@ -9,6 +9,8 @@ from m5.objects import (
     CounterpointMemory,
     MemCtrl,
     NVM_2400_1x64,
+    PyTrafficGen,
+    Root,
     SrcClockDomain,
     System,
     SystemXBar,
@@ -41,6 +43,26 @@ def system(design, **parameters):
     made.memory.port = made.membus.mem_side_ports
     made.system_port = made.membus.cpu_side_ports
     return made
+
+
+def generating(design, checkpoint=None):
+    """A system with a generator of traffic, ready to simulate, from the checkpoint if there is one."""
+    made = system(design)
+    made.generator = PyTrafficGen()
+    made.generator.port = made.membus.cpu_side_ports
+    Root(full_system=False, system=made)
+    m5.instantiate(checkpoint)
+    return made
+
+
+def generate(made, duration, percent_reads):
+    """Starts random accesses to all of memory for `duration` ticks, and then an exit."""
+
+    def accesses():
+        yield made.generator.createRandom(duration, 0, BYTES, 64, 20000, 40000, percent_reads, 0)
+        yield made.generator.createExit(0)
+
+    made.generator.start(accesses())
 
 
 def compare_copy(memory):

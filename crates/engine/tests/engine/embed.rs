@@ -1,25 +1,19 @@
 //! Memory as part of another simulator: the same events as lines driven by hand, the newest bytes at every time, and
 //! after a power failure what the persistence domain promised.
 
-use super::common::memory_client::{Client, LINES, Numbers, memory, memory as memory_of, pattern};
+use super::common::memory_client::{Client, LINES, Numbers, memory, memory as memory_of, pattern, promising};
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::controller::Response;
 use counterpoint_engine::design;
 use counterpoint_engine::embed::{Answer, Kind, Memory, Refusal, Request, Setup, TIME_MAX, WHOLE_LINE};
 use counterpoint_engine::message::{BaseImage, Line, LineBytes, NoObserver};
-use counterpoint_engine::parts::LineAtomicity;
 use counterpoint_engine::{LineSystem, config};
 use std::sync::Arc;
 
 #[test]
 fn what_was_promised_survives_power_failures_and_memory_goes_on() {
     let mut boots_wrote = 0;
-    for design in design::all(Variant::Hardened) {
-        let promises = design.promise.crash_consistent.is_ok()
-            && matches!(design.promise.line_atomic, LineAtomicity::Every | LineAtomicity::Marked);
-        if !promises || design.drain().is_some() {
-            continue;
-        }
+    for design in promising() {
         let mut client = Client::new(memory(&design.name, Variant::Hardened, &[]), 11);
         for life in 0..12 {
             client.traffic(150, true);

@@ -1,21 +1,14 @@
 //! An embedded memory beside its timed requests: stores that take no time, copies, ranges of bytes, and what a power
 //! failure has damaged.
 
-use super::common::memory_client::{Client, LINES, memory, pattern};
+use super::common::memory_client::{Client, LINES, memory, pattern, promising};
 use counterpoint_engine::config::Variant;
-use counterpoint_engine::design;
 use counterpoint_engine::embed::{Kind, Request, TIME_MAX, WHOLE_LINE};
-use counterpoint_engine::parts::LineAtomicity;
 
 #[test]
 fn what_is_stored_without_time_is_found_and_survives_beside_what_is_written() {
     let mut seen = 0;
-    for design in design::all(Variant::Hardened) {
-        let promises = design.promise.crash_consistent.is_ok()
-            && matches!(design.promise.line_atomic, LineAtomicity::Every | LineAtomicity::Marked);
-        if !promises || design.drain().is_some() {
-            continue;
-        }
+    for design in promising() {
         seen += 1;
         let mut client = Client::new(memory(&design.name, Variant::Hardened, &[]), 17);
         for life in 0..6 {

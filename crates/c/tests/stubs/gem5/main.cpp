@@ -60,6 +60,14 @@ class Cache
         return false;
     }
 
+    // A snoop takes the refused packet away.
+    void
+    discard()
+    {
+        delete refused;
+        refused = nullptr;
+    }
+
     static PacketPtr
     packet(MemCmd cmd, Addr address, const Line &bytes, const void *request = nullptr)
     {
@@ -85,12 +93,26 @@ params()
     return p;
 }
 
-static void
-start(CounterpointMemory &memory)
+static CounterpointMemoryParams
+holdingEvictions()
 {
-    memory.init();
-    memory.startup();
+    CounterpointMemoryParams p = params();
+    p.hold_evictions = true;
+    return p;
 }
+
+// A memory that has started, and the cache above it.
+struct Machine
+{
+    explicit Machine(const CounterpointMemoryParams &p = params()) : memory(p), cache(memory)
+    {
+        memory.init();
+        memory.startup();
+    }
+
+    CounterpointMemory memory;
+    Cache cache;
+};
 
 static void
 settle(Tick ticks = 100000000)
@@ -128,11 +150,9 @@ survived(CounterpointMemory &memory, Addr line, std::string *told = nullptr)
 static void
 memTest()
 {
-    auto p = params();
-    p.hold_evictions = true;
-    CounterpointMemory memory(p);
-    start(memory);
-    Cache cache(memory);
+    Machine machine(holdingEvictions());
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     std::mt19937_64 random(7);
     std::map<Addr, Line> expected;
     unsigned sent = 0, answered = 0;
@@ -164,15 +184,12 @@ memTest()
 static void
 discardedWriteback()
 {
-    auto p = params();
-    p.hold_evictions = true;
-    CounterpointMemory memory(p);
-    start(memory);
-    Cache cache(memory);
+    Machine machine(holdingEvictions());
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     const int request = 0;
     require(!cache.send(Cache::packet(MemCmd::WritebackDirty, 640, filled(1), &request)), "a held write is refused at first");
-    delete cache.refused;
-    cache.refused = nullptr;
+    cache.discard();
     settle();
     // The line was dirty elsewhere and comes back changed, in a packet with the same id.
     require(!cache.send(Cache::packet(MemCmd::WritebackDirty, 640, filled(2), &request)), "it is another write: held");
@@ -185,14 +202,11 @@ discardedWriteback()
 static void
 heldAndOverwritten()
 {
-    auto p = params();
-    p.hold_evictions = true;
-    CounterpointMemory memory(p);
-    start(memory);
-    Cache cache(memory);
+    Machine machine(holdingEvictions());
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     cache.send(Cache::packet(MemCmd::WritebackDirty, 640, filled(1)));
-    delete cache.refused;
-    cache.refused = nullptr;
+    cache.discard();
     settle();
     cache.send(Cache::packet(MemCmd::WriteReq, 640, filled(2)));
     settle();
@@ -205,9 +219,9 @@ heldAndOverwritten()
 static void
 functionalWrite()
 {
-    CounterpointMemory memory(params());
-    start(memory);
-    Cache cache(memory);
+    Machine machine;
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     cache.send(Cache::packet(MemCmd::WriteClean, 128, filled(1)));
     Packet functional(MemCmd::WriteReq, 128 + 8, 4, nullptr);
     functional.bytes.assign(4, 9);
@@ -227,14 +241,11 @@ functionalWrite()
 static void
 functionalAndTheSameAgain()
 {
-    auto p = params();
-    p.hold_evictions = true;
-    CounterpointMemory memory(p);
-    start(memory);
-    Cache cache(memory);
+    Machine machine(holdingEvictions());
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     cache.send(Cache::packet(MemCmd::WritebackDirty, 640, filled(1)));
-    delete cache.refused;
-    cache.refused = nullptr;
+    cache.discard();
     settle();
     std::unique_ptr<Packet> functional(Cache::packet(MemCmd::WriteReq, 640, filled(2)));
     cache.port.recvFunctional(functional.get());
@@ -261,9 +272,9 @@ noMemory()
 static void
 figuresAfterPowerFailure()
 {
-    CounterpointMemory memory(params());
-    start(memory);
-    Cache cache(memory);
+    Machine machine;
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     for (Addr line = 0; line < 4; ++line) {
         cache.send(Cache::packet(MemCmd::WriteReq, line * 64, filled(3)));
         settle();
@@ -282,9 +293,9 @@ figuresAfterPowerFailure()
 static void
 resets()
 {
-    CounterpointMemory memory(params());
-    start(memory);
-    Cache cache(memory);
+    Machine machine;
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     cache.send(Cache::read(0));
     settle();
     require(figure(memory, "reads") == 1, "a read");
@@ -300,9 +311,9 @@ static void
 restoredLate()
 {
     settle(1000000000000);
-    CounterpointMemory memory(params());
-    start(memory);
-    Cache cache(memory);
+    Machine machine;
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     cache.send(Cache::packet(MemCmd::WriteReq, 0, filled(3)));
     settle();
     const std::string document = memory.statistics();
@@ -313,9 +324,9 @@ restoredLate()
 static void
 cleanEvictions()
 {
-    CounterpointMemory memory(params());
-    start(memory);
-    Cache cache(memory);
+    Machine machine;
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     cache.send(Cache::packet(MemCmd::WritebackClean, 0, filled(0)));
     cache.send(Cache::packet(MemCmd::CleanEvict, 64, filled(0)));
     settle();
@@ -326,10 +337,10 @@ cleanEvictions()
 static void
 bypassing()
 {
-    CounterpointMemory memory(params());
     theSystem.bypasses = true;
-    start(memory);
-    Cache cache(memory);
+    Machine machine;
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     std::memset(memory.toHostAddr(memory.start() + 4096), 5, 64);
     theSystem.bypasses = false;
     memory.drainResume();
@@ -340,9 +351,9 @@ bypassing()
     memory.drainResume();
     require(survived(memory, 4096) == filled(5), "what was written past the memory is there");
 
-    CounterpointMemory second(params());
     theSystem.bypasses = true;
-    start(second);
+    Machine another;
+    auto &second = another.memory;
     std::memset(second.toHostAddr(second.start() + 640), 7, 64);
     require(survived(second, 640) == filled(7), "also if power fails in that mode");
     theSystem.bypasses = false;
@@ -352,9 +363,9 @@ bypassing()
 static void
 fastForward()
 {
-    CounterpointMemory memory(params());
-    start(memory);
-    Cache cache(memory);
+    Machine machine;
+    auto &memory = machine.memory;
+    auto &cache = machine.cache;
     for (Addr line = 0; line < 10000; ++line) {
         std::unique_ptr<Packet> pkt(Cache::packet(MemCmd::WritebackDirty, line * 64, filled(static_cast<uint8_t>(line))));
         require(cache.port.recvAtomic(pkt.get()) == 100000, "the latency of an atomic access");

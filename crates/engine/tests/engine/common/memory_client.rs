@@ -1,9 +1,11 @@
 //! A client of an embedded memory that knows what it may find.
 
 use counterpoint_engine::config::Variant;
+use counterpoint_engine::design;
 use counterpoint_engine::embed::{Answer, Kind, Memory, Refusal, Request, Setup, TIME_MAX, WHOLE_LINE};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::LineBytes;
+use counterpoint_engine::parts::{Design, LineAtomicity};
 use std::collections::HashMap;
 
 /// Few pages, so that lines are accessed repeatedly and minor counters overflow.
@@ -12,6 +14,14 @@ pub const LINES: u64 = 3 * 64;
 pub fn memory(design: &str, variant: Variant, set: &[&str]) -> Memory {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
     Memory::new(&Setup { design, variant, machine: Some("small"), set: &set, seed: 5, on_channel: [None; 2] }).unwrap()
+}
+
+/// The designs that promise that acknowledged lines survive, and whose caches are not needed for that.
+pub fn promising() -> impl Iterator<Item = Design> {
+    design::all(Variant::Hardened).filter(|design| {
+        let of_lines = matches!(design.promise.line_atomic, LineAtomicity::Every | LineAtomicity::Marked);
+        design.promise.crash_consistent.is_ok() && of_lines && design.drain().is_none()
+    })
 }
 
 /// The numbers of a linear congruential generator, the upper half of each.
