@@ -99,8 +99,10 @@ impl<'a, O: Observer> Boot<'a, O> {
         steps: &'a [RecoveryStep],
         observer: O,
     ) -> Self {
+        let mut path = MediaWriter::new(media, codec);
+        path.recovers_counters = steps.contains(&RecoveryStep::RecoverCounters);
         Self {
-            path: MediaWriter::new(media, codec),
+            path,
             snapshot,
             steps,
             log: Vec::new(),

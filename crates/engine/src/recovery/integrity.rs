@@ -389,7 +389,12 @@ impl<'a> MediaWriter<'a> {
         layout.set(&mut macs, line, mac);
         self.put(media, &macs);
         observer.persisted(0, media, &macs);
-        if let Some(tree) = &integrity.tree {
+        self.protect_counter(line, observer);
+    }
+
+    /// The nodes above the counter block of `line` follow what has just been stored.
+    pub(super) fn protect_counter(&mut self, line: Line, observer: &mut impl Observer) {
+        if let (Some(codec), Some(tree)) = (self.codec(), self.tree_codec()) {
             self.climb(tree, TreePlace::leaf(codec.coverage().block(line)), observer);
         }
     }

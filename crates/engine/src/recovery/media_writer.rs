@@ -36,6 +36,9 @@ pub struct MediaWriter<'a> {
     pub root: Option<LineBytes>,
     /// The counter blocks and nodes that were restored to the metadata caches, with the table that has them.
     pub(super) restored: Restored,
+    /// Whether a boot finds counters by trial. It then takes the new major counter of a page from the status register, so
+    /// that tree and register must change in the same step.
+    pub recovers_counters: bool,
     /// The first check that failed. The machine has stopped there.
     pub alarm: Option<Alarm>,
     /// Counter blocks and nodes that are verified, so that each is once.
@@ -55,6 +58,7 @@ impl<'a> MediaWriter<'a> {
             in_the_clear: FxHashSet::default(),
             root: None,
             restored: Restored::default(),
+            recovers_counters: false,
             alarm: None,
             verified: RefCell::default(),
             tally: RefCell::default(),
@@ -174,6 +178,11 @@ impl<'a> MediaWriter<'a> {
             return step;
         }
         let (page, old_major) = (line.page(), codec.major(&block));
+        if self.recovers_counters {
+            codec.advance(old_major, &mut block);
+            self.put_counter(codec.coverage().block(line), &block, observer);
+            self.protect_counter(line, observer);
+        }
         self.status = Some(ReencryptionStatus { page, old_major, done: 0 });
         observer.reencryption(0, page, old_major, 0, false);
         WriteStep::Began(page)
