@@ -17,6 +17,9 @@ from m5.util.convert import toMemorySize  # type: ignore[import-not-found]
 class EncryptedMemory(AbstractMemorySystem):  # type: ignore[misc]
     """One controller and its device, behind as many ranges of addresses as the board has."""
 
+    # A child of the simulated system. gem5 takes it for one only if there are memories in it.
+    ranges: list[Any]
+
     def __init__(
         self,
         size: str,
@@ -45,7 +48,6 @@ class EncryptedMemory(AbstractMemorySystem):  # type: ignore[misc]
             "overrides": list(overrides),
             **parameters,
         }
-        self.ranges: list[Any] = []
 
     def incorporate_memory(self, board: object) -> None:
         """Nothing but the ports connects the memory and `board`."""

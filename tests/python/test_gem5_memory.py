@@ -31,6 +31,16 @@ class Memory:
         return f'{{"path": "{path}"}}'
 
 
+class AbstractMemorySystem:
+    """gem5's base of memories: a SimObject, which takes no attribute but private ones and objects of the system."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        children = isinstance(value, list) and bool(value) and all(isinstance(one, Memory) for one in value)
+        if not name.startswith("_") and not isinstance(value, Memory) and not children:
+            raise AttributeError(f"Class {type(self).__name__} has no parameter {name}")
+        super().__setattr__(name, value)
+
+
 @pytest.fixture
 def encrypted_memory(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The class, imported with the stand-ins."""
@@ -38,7 +48,7 @@ def encrypted_memory(monkeypatch: pytest.MonkeyPatch) -> Any:
         "gem5": {},
         "gem5.components": {},
         "gem5.components.memory": {},
-        "gem5.components.memory.abstract_memory_system": {"AbstractMemorySystem": type("AbstractMemorySystem", (), {})},
+        "gem5.components.memory.abstract_memory_system": {"AbstractMemorySystem": AbstractMemorySystem},
         "m5": {},
         "m5.objects": {"CounterpointMemory": Memory},
         "m5.util": {},

@@ -20,15 +20,15 @@ from m5.objects import (
 BYTES = 1 << 22
 
 
-def memory(design, **parameters):
-    """The memory of that design, or gem5's own."""
+def memory(design, machine="small", overrides=(), **parameters):
+    """The memory of that design on a machine, or gem5's own."""
     if design == "own":
         return MemCtrl(dram=NVM_2400_1x64(range=AddrRange(BYTES)))
     return CounterpointMemory(
         range=AddrRange(BYTES),
         design=design,
-        machine="small",
-        overrides=["device.capacity=64MiB"],
+        machine=machine,
+        overrides=["device.capacity=64MiB", *overrides],
         **parameters,
     )
 
@@ -45,9 +45,9 @@ def system(design, **parameters):
     return made
 
 
-def generating(design, checkpoint=None):
+def generating(design, checkpoint=None, **parameters):
     """A system with a generator of traffic, ready to simulate, from the checkpoint if there is one."""
-    made = system(design)
+    made = system(design, **parameters)
     made.generator = PyTrafficGen()
     made.generator.port = made.membus.cpu_side_ports
     Root(full_system=False, system=made)
@@ -55,11 +55,11 @@ def generating(design, checkpoint=None):
     return made
 
 
-def generate(made, duration, percent_reads):
-    """Starts random accesses to all of memory for `duration` ticks, and then an exit."""
+def generate(made, duration, percent_reads, interval=20_000):
+    """Random accesses to all of memory for `duration` ticks, one after `interval` to twice as many; then an exit."""
 
     def accesses():
-        yield made.generator.createRandom(duration, 0, BYTES, 64, 20000, 40000, percent_reads, 0)
+        yield made.generator.createRandom(duration, 0, BYTES, 64, interval, 2 * interval, percent_reads, 0)
         yield made.generator.createExit(0)
 
     made.generator.start(accesses())
