@@ -12,9 +12,9 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-import attacks
 import campaign
 import counterpoint as cp
 from machines import machine
@@ -47,16 +47,18 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--fuzz-seconds", type=int, default=60, help="for each reader; 0: none is fuzzed")
+    parser.add_argument("--design", action="append", help="crash this one only, a name or a file; repeatable")
+    parser.add_argument("--set", action="append", default=[], help="a value of every machine, such as the log's")
+    parser.add_argument("--crash-points", type=int, help="crash each --design so often, however long that takes")
     arguments = parser.parse_args()
+    if arguments.design:
+        return own(arguments.design, arguments.set, arguments.first_seed, arguments.crash_points, arguments.minutes)
     fuzzed = fuzz(arguments.fuzz_seconds) if arguments.fuzz_seconds else "no reader fuzzed"
     if fuzzed is None:
         return 1
-    protected = attacks.protected()
-    workloads = [workload.name for workload in cp.workloads()]
     until = time.monotonic() + 60 * arguments.minutes
     crashes = attacked = 0
     for seed in itertools.count(arguments.first_seed):
-        choice = random.Random(seed)
         if (seed - arguments.first_seed) % CAMPAIGN_EVERY == 0:
             outcomes = list(campaign.campaign(CAMPAIGN_TRANSACTIONS, seed, CAMPAIGN_SCHEDULES))
             complaints = campaign.complaints(outcomes)
@@ -65,41 +67,73 @@ def main() -> int:
             if complaints:
                 print("\n".join(complaints))
                 return 1
-        design, workload = choice.choice(DESIGNS), choice.choice(workloads)
-        nested = choice.choice((0, 0, 0, 0, 0, 0, 1, 2))
-        explore = choice.choice(("schedule", "schedules") if nested else campaign.EXPLORE)
-        cores = choice.choice((1, 1, 2, 3))
-        attack = choice.choice((None, "all")) if design in protected and explore == "schedule" and not nested else None
-        verdict = cp.crash(
-            design,
-            workload,
-            machine="small",
-            set=machine(choice),
-            tx_size=choice.choice(TX_SIZES),
-            transactions=NESTED_TRANSACTIONS if nested else 50,
-            nested_depth=nested or None,
-            points=DEEP_POINTS if nested > 1 else None,
-            explore=explore,
-            schedules=3 if explore == "schedules" else None,
-            cores=cores,
-            attack=attack,
-            attack_every=ATTACK_EVERY if attack else None,
-            shrink=False,
-            blame=False,
-            footprint="128KiB",
-            seed=seed,
-        )
+        choice = random.Random(seed)
+        verdict = crash(choice.choice(DESIGNS), choice, seed)
         crashes += verdict.crash_points + verdict.nested_points
         attacked += verdict.attacks.attacked if verdict.attacks else 0
-        if not verdict.holds:
-            first = verdict.violations[0]
-            print(f"{design} on {workload} does not hold: {first.explanation}\n{first.reproduce}")
+        if failed(verdict):
             return 1
         if time.monotonic() > until:
             machines = seed - arguments.first_seed + 1
             print(f"soak: {fuzzed}; {machines:,} machines, {crashes:,} crashes, {attacked:,} attacks; no failure")
             return 0
     raise AssertionError("there is always a next seed")
+
+
+def own(designs: Sequence[str], sets: Sequence[str], first_seed: int, points: int | None, minutes: float) -> int:
+    """Crashes each of some designs until it has been so often, or all of them until time is up."""
+    until = time.monotonic() + 60 * minutes
+    crashes = dict.fromkeys(designs, 0)
+    for seed in itertools.count(first_seed):
+        left = [one for one in designs if points is None or crashes[one] < points]
+        if not left or (points is None and time.monotonic() > until):
+            break
+        for design in left:
+            verdict = crash(design, random.Random(seed), seed, sets)
+            crashes[design] += verdict.crash_points + verdict.nested_points
+            if failed(verdict):
+                return 1
+    for design, count in crashes.items():
+        print(f"soak: {design}: {count:,} crashes; no failure")
+    return 0
+
+
+def crash(design: str, choice: random.Random, seed: int, sets: Sequence[str] = ()) -> cp.Crash:
+    """Crashes a design in a workload, on a machine and in a way that are chosen at random."""
+    workload = choice.choice([workload.name for workload in cp.workloads()])
+    nested = choice.choice((0, 0, 0, 0, 0, 0, 1, 2))
+    explore = choice.choice(("schedule", "schedules") if nested else campaign.EXPLORE)
+    cores = choice.choice((1, 1, 2, 3))
+    protects = "tree" in str(cp.design_parts(design).get("integrity", ""))
+    attack = choice.choice((None, "all")) if protects and explore == "schedule" and not nested else None
+    return cp.crash(
+        design,
+        workload,
+        machine="small",
+        set=[*machine(choice), *sets],
+        tx_size=choice.choice(TX_SIZES),
+        transactions=NESTED_TRANSACTIONS if nested else 50,
+        nested_depth=nested or None,
+        points=DEEP_POINTS if nested > 1 else None,
+        explore=explore,
+        schedules=3 if explore == "schedules" else None,
+        cores=cores,
+        attack=attack,
+        attack_every=ATTACK_EVERY if attack else None,
+        shrink=False,
+        blame=False,
+        footprint="128KiB",
+        seed=seed,
+    )
+
+
+def failed(verdict: cp.Crash) -> bool:
+    """Whether a design does not hold; says so, and what shows it again."""
+    if verdict.holds:
+        return False
+    told = [f"{one.explanation}\n{one.reproduce}" for one in verdict.violations[:1]] or list(verdict.internal_errors)
+    print(f"{verdict.design} on {verdict.workload} does not hold: {told[0]}")
+    return True
 
 
 def fuzz(seconds: int) -> str | None:

@@ -82,7 +82,13 @@ if TYPE_CHECKING:
     from .papers.reproduce import reproduce
     from .recorder import Recording, record
     from .recoveries import RECOVERY_MEMORY, recovery
-    from .report import write_crash_page, write_report, write_reproduction, write_sweep_page
+    from .report import (
+        write_crash_page,
+        write_report,
+        write_reproduction,
+        write_search_page,
+        write_sweep_page,
+    )
     from .request import ANNOTATIONS, PROGRAM_STEPS
     from .results import (
         Blame,
@@ -104,6 +110,9 @@ if TYPE_CHECKING:
         Violation,
         Workload,
     )
+    from .searches.explain import Explanation, explain
+    from .searches.outcome import SearchReport
+    from .searches.search import search
     from .source_lines import LineCost
     from .store import Store
     from .sweeps import SweepReport, sweep
@@ -164,7 +173,13 @@ else:
             "papers.reproduce": ("reproduce",),
             "recorder": ("Recording", "record"),
             "recoveries": ("RECOVERY_MEMORY", "recovery"),
-            "report": ("write_crash_page", "write_report", "write_reproduction", "write_sweep_page"),
+            "report": (
+                "write_crash_page",
+                "write_report",
+                "write_reproduction",
+                "write_search_page",
+                "write_sweep_page",
+            ),
             "request": ("ANNOTATIONS", "PROGRAM_STEPS"),
             "results": (
                 "Blame",
@@ -186,6 +201,9 @@ else:
                 "Violation",
                 "Workload",
             ),
+            "searches.explain": ("Explanation", "explain"),
+            "searches.outcome": ("SearchReport",),
+            "searches.search": ("search",),
             "source_lines": ("LineCost",),
             "store": ("Store",),
             "sweeps": ("SweepReport", "sweep"),
@@ -218,6 +236,7 @@ __all__ = [
     "Design",
     "DesignPart",
     "EngineError",
+    "Explanation",
     "Fault",
     "Finding",
     "InputError",
@@ -238,6 +257,7 @@ __all__ = [
     "Run",
     "RunOptions",
     "SceneOptions",
+    "SearchReport",
     "Shrunk",
     "SingleRunOptions",
     "StageTally",
@@ -259,6 +279,7 @@ __all__ = [
     "designs",
     "engine_build",
     "engine_version",
+    "explain",
     "faults",
     "frame",
     "is_line_trace",
@@ -275,10 +296,12 @@ __all__ = [
     "run",
     "run_matrix",
     "scene",
+    "search",
     "sweep",
     "workloads",
     "write_crash_page",
     "write_report",
     "write_reproduction",
+    "write_search_page",
     "write_sweep_page",
 ]

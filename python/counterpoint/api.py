@@ -124,6 +124,31 @@ def design_parts(name: str | os.PathLike[str], variant: Variant = "hardened") ->
     return dict(parts[variant])
 
 
+def effective_parts(
+    name: str | os.PathLike[str], stated: Mapping[str, object] | None = None, *, variant: Variant = "hardened"
+) -> dict[str, bool | str | tuple[str, ...]]:
+    """The parts of a design with some of them stated otherwise; those without an effect then are left out.
+
+    Args:
+        name: a built-in design or a design file.
+        stated: parts by key; what is stated of a part that has no effect then changes nothing.
+        variant: the reading of the design.
+
+    Raises:
+        InputError: the parts contradict each other, or there is no such design, part or value.
+    """
+    return dict(_effective(check_design(name), tuple((stated or {}).items()), variant))
+
+
+@lru_cache(1024)
+def _effective(
+    design: str, stated: tuple[tuple[str, Any], ...], variant: str
+) -> Mapping[str, bool | str | tuple[str, ...]]:
+    sets = [f"{key}={json.dumps(value)}" for key, value in stated]
+    found = json.loads(_engine.effective_parts(design, variant, sets))
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
+
+
 def design_file(name: str) -> str:
     """The design file of a built-in design, as a user writes one.
 

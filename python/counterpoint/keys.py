@@ -1,7 +1,7 @@
 """The key of a run: the digest of its resolved configuration and of the engine that runs it.
 
 Two requests with the same configuration have the same key; another engine, an edited design or an edited trace gives
-another key.
+another key. Other questions to the engine have the key of their request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ def absolute(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def key(resolved: Mapping[str, Any], build: str) -> str:
     """SHA-256, in hexadecimal, over the engine's build, the configuration, and the bytes of a trace."""
-    return _digest([build, {**resolved, "workload": _program(str(resolved["workload"]))}])
+    return _digest([build, {**resolved, "workload": _content(str(resolved["workload"]))}])
+
+
+def answer_key(kind: str, request: Mapping[str, Any], build: str) -> str:
+    """The key of another question to the engine: the digest of its kind, its request, and the files that this names."""
+    files = [_content(str(request[name])) for name in ("workload", "machine", "design") if name in request]
+    return _digest([build, kind, request, files])
 
 
 def refused_key(request: Mapping[str, Any], build: str) -> str:
@@ -50,14 +56,15 @@ def _digest(document: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _program(workload: str) -> str:
-    if workload in _names() or not is_file(workload):
-        return workload
+def _content(name: str) -> str:
+    """The digest of a file, so that an edited one is another; a name that is none of a file stays as it is."""
+    if name in _names() or not is_file(name):
+        return name
     try:
-        found = Path(workload).stat()
-        return _trace_digest(workload, found.st_size, found.st_mtime_ns)
+        found = Path(name).stat()
+        return _file_digest(name, found.st_size, found.st_mtime_ns)
     except OSError as error:
-        raise InputError(f"trace '{workload}' cannot be read: {reason(error)}") from None
+        raise InputError(f"'{name}' cannot be read: {reason(error)}") from None
 
 
 @cache
@@ -67,6 +74,6 @@ def _names() -> frozenset[str]:
 
 
 @cache
-def _trace_digest(path: str, _size: int, _modified_ns: int) -> str:
-    with Path(path).open("rb") as trace:
-        return f"sha256:{hashlib.file_digest(trace, 'sha256').hexdigest()}"
+def _file_digest(path: str, _size: int, _modified_ns: int) -> str:
+    with Path(path).open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

@@ -191,14 +191,14 @@ def _zips(document: Mapping[str, Any], place: str) -> list[Mapping[str, Any]]:
 
 
 def _axis(key: str, given: Any, place: str) -> dict[str, tuple[Value, ...]]:
-    values = _values(given, place)
+    values = values_of(given, place)
     if len({(type(value), value) for value in values}) < len(values):
         raise InputError(f"{place} has a value twice")
     return {key: values}
 
 
 def _zipped(table: Mapping[str, Any], place: str) -> dict[str, tuple[Value, ...]]:
-    group = {key: _values(value, f"{place}: {key}") for key, value in _entries(table, place)}
+    group = {key: values_of(value, f"{place}: {key}") for key, value in _entries(table, place)}
     lengths = {key: len(values) for key, values in group.items()}
     if len(set(lengths.values())) > 1:
         counted = ", ".join(f"{key} has {length}" for key, length in lengths.items())
@@ -240,7 +240,12 @@ def _known(key: str, place: str) -> str:
     )
 
 
-def _values(given: Any, place: str) -> tuple[Value, ...]:
+def values_of(given: Any, place: str) -> tuple[Value, ...]:
+    """The values of an axis: those of a list, or of a range.
+
+    Raises:
+        InputError: it is neither.
+    """
     if isinstance(given, Mapping):
         return _range(given, place)
     if not isinstance(given, list):

@@ -149,6 +149,11 @@ class Store:
         """Closes it."""
         self.close()
 
+    @property
+    def database(self) -> Database:
+        """The file, for what else is kept in it (see `answers`)."""
+        return self._database
+
     def close(self) -> None:
         """Closes the file, so that other processes can open it."""
         self._database.close()
@@ -226,6 +231,13 @@ class Store:
         if not Run.is_in(whole):
             raise self.altered(f"the run '{key}' is not what the engine gives")
         return Run.from_dict(whole)
+
+    def documents(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """The documents of those of some runs that are in the store, by key, without the figures of the host."""
+        found = self._database.ask(
+            "SELECT key, document FROM results WHERE key IN (SELECT unnest(?::VARCHAR[]))", [list(keys)]
+        )
+        return {key: self._parsed(text, f"the run '{key}'") for key, text in found}
 
     def configuration(self, key: str) -> dict[str, Any]:
         """The complete configuration of a run."""

@@ -10,7 +10,6 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from . import api, keys, matrix
 from ._engine import InputError
 from .errors import Interrupted
-from .executor import Executor, Finished, Lost, Mismatch, Refused, Task
+from .executor import Executor, Finished, Task
+from .executor.drive import Failed, drive
 from .executor.processes import Processes, workers_of
 from .request import check_numbers, count
 from .store import Failure, Store, export_format
@@ -32,12 +32,6 @@ Spec: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 
 SweepProgress: TypeAlias = Callable[[int, int, int], object]
 """Called with the number of runs that are done, the total, and how many of the done ones failed."""
-
-ATTEMPTS_MAX = 3
-"""A run is given up after this number of workers ended while they computed it."""
-
-_WAIT_SECONDS = 0.2
-"""How long an executor may wait, so that Ctrl-C has an effect."""
 
 
 @dataclass(frozen=True)
@@ -267,33 +261,11 @@ class _Sheet:
         self._plan, self._store, self._found, self._progress = planned, store, found, progress
         self._computed = 0
         self._failed = len(planned.refused)
-        self._lost: dict[str, int] = {}
 
     def fill(self, tasks: Iterable[Task], executor: Executor) -> None:
         """Lets an executor compute tasks, and keeps the outcomes."""
-        waiting = deque(tasks)
-        running: dict[str, Task] = {}
         self._tell()
-        while waiting or running:
-            for _ in range(min(executor.room(), len(waiting))):
-                task = waiting.popleft()
-                running[task.key] = task
-                executor.submit(task)
-            outcomes = executor.wait(_WAIT_SECONDS)
-            finished = [one for one in outcomes if isinstance(one, Finished)]
-            failures = []
-            for outcome in outcomes:
-                task = running.pop(outcome.key)
-                if isinstance(outcome, Lost) and not self._give_up(outcome):
-                    waiting.append(task)
-                elif isinstance(outcome, Lost | Refused):
-                    failures.append(self._failure(task, outcome))
-            self._keep(finished, failures)
-            wrong = [one.sentence for one in outcomes if isinstance(one, Mismatch)]
-            if wrong:
-                raise InputError(wrong[0])
-            if outcomes:
-                self._tell()
+        drive(tasks, executor, self._keep)
 
     def report(self) -> SweepReport:
         """What was done so far."""
@@ -307,17 +279,11 @@ class _Sheet:
             failures=tuple(self._store.failures(self._plan.name)),
         )
 
-    def _give_up(self, lost: Lost) -> bool:
-        self._lost[lost.key] = self._lost.get(lost.key, 0) + lost.attempts
-        return lost.final or self._lost[lost.key] >= ATTEMPTS_MAX
-
-    def _failure(self, task: Task, outcome: Lost | Refused) -> Failure:
-        attempts = self._lost.get(task.key, 0) + isinstance(outcome, Refused)
-        bad_input = isinstance(outcome, Refused) and outcome.bad_input
-        return Failure(task.key, task.request, outcome.sentence, bad_input, attempts)
-
-    def _keep(self, finished: Sequence[Finished], failures: Sequence[Failure]) -> None:
+    def _keep(self, finished: Sequence[Finished], failed: Sequence[Failed]) -> None:
         """Writes outcomes to the store, also after Ctrl-C: what is finished is kept."""
+        failures = [
+            Failure(one.task.key, one.task.request, one.sentence, one.bad_input, one.attempts) for one in failed
+        ]
         try:
             self._write(finished, failures)
         except KeyboardInterrupt:
@@ -327,6 +293,7 @@ class _Sheet:
         finally:
             self._computed += len(finished)
             self._failed += len(failures)
+        self._tell()
 
     def _write(self, finished: Sequence[Finished], failures: Sequence[Failure]) -> None:
         self._store.put_runs(finished, self._plan.build)

@@ -23,6 +23,14 @@ fn describe_design(design: &str) -> PyResult<String> {
     api::describe_design(design).map_err(|error| errors::InputError::new_err(error.to_string()))
 }
 
+/// The parts of a design with `key=value` for some of them, without those that have no effect, as JSON.
+#[pyfunction]
+fn effective_parts(design: &str, variant: &str, stated: Vec<String>) -> PyResult<String> {
+    let stated: Vec<&str> = stated.iter().map(String::as_str).collect();
+    let parts = api::effective_parts(design, variant, &stated);
+    parts.map_err(|error| errors::InputError::new_err(error.to_string()))
+}
+
 /// The file of a built-in design; None for any other name.
 #[pyfunction]
 fn design_file(name: &str) -> Option<&'static str> {
@@ -121,6 +129,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::quiet_panics();
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(describe_design, module)?)?;
+    module.add_function(wrap_pyfunction!(effective_parts, module)?)?;
     module.add_function(wrap_pyfunction!(design_file, module)?)?;
     module.add_function(wrap_pyfunction!(processors, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;

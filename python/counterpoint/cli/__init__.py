@@ -52,6 +52,8 @@ class Program(Group):
         "record": Place("record", "record", {"allow_interspersed_args": False}),
         "replay": Place("replay", "replay"),
         "sweep": Place("sweep", "sweep"),
+        "search": Place("search", "search"),
+        "explain": Place("explain", "explain"),
         "report": Place("report", "report"),
     }
 

@@ -1,6 +1,6 @@
-"""Who computes the runs of a sweep: processes of this computer, or a Dask cluster.
+"""Who computes the runs of a sweep and the crash runs of a search: processes of this computer, or a Dask cluster.
 
-A sweep submits tasks as long as there is room and takes outcomes as they come, in any order. The outcome of a run does
+`drive` submits tasks as long as there is room and takes outcomes as they come, in any order. The outcome of a task does
 not depend on the executor, except for the name of the worker.
 """
 
@@ -8,31 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
+
+Kind: TypeAlias = Literal["run", "crash", "recovery"]
+"""What the engine is asked for: the figures of a run, the verdict on its crashes, or what recovery costs."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run to compute.
+    """One thing to compute.
 
     Attributes:
-        key: digest of its configuration; the worker must get the same one.
+        key: digest of its configuration, see `keys`; the worker must get the same one.
         request: the engine's request.
         build: the build of the engine that must compute it.
+        kind: what the engine is asked for.
     """
 
     key: str
     request: dict[str, Any]
     build: str
+    kind: Kind = "run"
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that was computed.
+    """Something that was computed.
 
     Attributes:
-        configuration: the complete configuration, with every value of the machine.
-        document: what `run --json` prints.
+        configuration: of a run: the complete configuration, with every value of the machine; else the request.
+        document: what `--json` prints of it.
         worker: the name of the worker that computed it.
         seconds: time on the host, from the request to the answer.
     """

@@ -1,4 +1,4 @@
-"""What a worker does, in a process of this computer or in one of a cluster: one run for each task.
+"""What a worker does, in a process of this computer or in one of a cluster: one call of the engine for each task.
 
 As a process of this computer, it reads tasks as lines of JSON and writes outcomes the same way. It ends when its
 parent does, since its input ends then, and leaves Ctrl-C to the parent.
@@ -14,12 +14,14 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from .. import _engine, api, keys
+from ..commands import with_commands
 from ..descriptors import fill_closed
-from . import Finished, Mismatch, Outcome, Refused, Task
+from . import Finished, Kind, Mismatch, Outcome, Refused, Task
 
 _KEPT_BYTES = 3 << 30
 """Bytes of populated memory that a worker keeps: the largest footprint in the papers, 2 GiB, and its logs."""
@@ -28,7 +30,7 @@ _OUTCOMES = {kind.__name__: kind for kind in (Finished, Mismatch, Refused)}
 
 
 def work(task: Task) -> Outcome:
-    """Computes one run."""
+    """Computes one task."""
     started = time.monotonic()
     build = api.engine_build()
     if build != task.build:
@@ -38,10 +40,10 @@ def work(task: Task) -> Outcome:
             f"{task.build[:12]}; install the same one on both",
         )
     try:
-        resolved = api.resolve_request(task.request)
-        if keys.key(resolved, build) != task.key:
+        resolved, key = _resolved(task)
+        if key != task.key:
             return Refused(task.key, f"worker {_name()} reads another machine file or trace than this computer", True)
-        document = _simulate(task.request)
+        document = _CALLS[task.kind](task.request)
     except _engine.InputError as error:
         return Refused(task.key, str(error), True)
     except (_engine.EngineError, OSError) as error:
@@ -49,9 +51,37 @@ def work(task: Task) -> Outcome:
     return Finished(task.key, resolved, document, _name(), time.monotonic() - started)
 
 
+def _resolved(task: Task) -> tuple[dict[str, Any], str]:
+    """The configuration of a task and its key, as this computer has them."""
+    if task.kind == "run":
+        resolved = api.resolve_request(task.request)
+        return resolved, keys.key(resolved, task.build)
+    return task.request, keys.answer_key(task.kind, task.request, task.build)
+
+
 def _simulate(request: dict[str, Any]) -> dict[str, Any]:
-    """The call of the engine in a worker."""
+    """The figures of a run."""
     return dict(api.simulate([request], workers=1, session=_session())[0].document)
+
+
+def _crash(request: dict[str, Any]) -> dict[str, Any]:
+    """The verdict on the crashes of a run, without what depends on the computer."""
+    document = with_commands(json.loads(_engine.crash(json.dumps(request))))
+    document.pop("host", None)
+    return document
+
+
+def _recovery(request: dict[str, Any]) -> dict[str, Any]:
+    """What recovery costs."""
+    document: dict[str, Any] = json.loads(_engine.recovery(json.dumps(request)))
+    return document
+
+
+_CALLS: dict[Kind, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "run": _simulate,
+    "crash": _crash,
+    "recovery": _recovery,
+}
 
 
 @cache

@@ -16,8 +16,17 @@ if TYPE_CHECKING:
 
     from ..api import Progress
     from ..papers.model import Reproduction
+    from ..searches.outcome import SearchReport
 
-__all__ = ["drawable", "prepare_folder", "write_crash_page", "write_json", "write_report", "write_reproduction"]
+__all__ = [
+    "drawable",
+    "prepare_folder",
+    "write_crash_page",
+    "write_json",
+    "write_report",
+    "write_reproduction",
+    "write_search_page",
+]
 
 
 def write_report(
@@ -70,6 +79,21 @@ def write_sweep_page(
     with Store(store, read_only=True) as opened:
         page = sweep_page.render(opened, sweep, command)
     return write_text(prepare_folder(folder) / "sweep.html", page)
+
+
+def write_search_page(report: SearchReport, folder: str | os.PathLike[str]) -> Path:
+    """Writes `search.html` of a search into a folder; returns the path of the page.
+
+    Args:
+        report: what `search` gave.
+        folder: created if it is missing.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    from . import search_page
+
+    return write_text(prepare_folder(folder) / "search.html", search_page.render(report))
 
 
 def drawable(verdict: Crash) -> bool:

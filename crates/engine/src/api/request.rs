@@ -369,9 +369,11 @@ fn refused<R: RequestKind>(key: &str, known: &[String]) -> ConfigError {
 }
 
 pub(super) fn variant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Variant>, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    let found = Variant::from_name(&name);
-    found.map(Some).ok_or_else(|| D::Error::custom(format!("'{name}' does not exist: published or hardened")))
+    named_variant(&String::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
+}
+
+pub(super) fn named_variant(name: &str) -> Result<Variant, String> {
+    Variant::from_name(name).ok_or_else(|| format!("'{name}' does not exist: published or hardened"))
 }
 
 pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {

@@ -58,6 +58,19 @@ pub fn load_with_parts(
     Ok((draft.design(variant, (!is_built_in).then(|| parts.clone())), parts))
 }
 
+/// The parts of the design `name_or_path` in the reading `variant` with each of `stated` (`key=value`) in place of its own,
+/// without those that then have no effect, stated or not.
+///
+/// # Errors
+/// The errors of [`load`], except that a part without an effect is no error.
+pub fn effective_parts(name_or_path: &str, variant: Variant, stated: &[&str]) -> Result<PartsList, ConfigError> {
+    let mut draft = readings(name_or_path)?.of(variant).clone();
+    for text in stated {
+        set(&mut draft, text)?;
+    }
+    check::contradiction(&draft).map_or(Ok(self::stated(&draft)), |what| Err(ConfigError(what)))
+}
+
 /// Splits `sets` into those of the design, without `design.`, and those of the machine.
 pub fn sets(sets: &[String]) -> (Vec<&str>, Vec<String>) {
     let of_design = sets.iter().filter_map(|set| set.strip_prefix(OF_DESIGN)).collect();
@@ -68,17 +81,10 @@ pub fn sets(sets: &[String]) -> (Vec<&str>, Vec<String>) {
 const OF_DESIGN: &str = "design.";
 
 fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
-    let refused = |path: &str, what: String| ConfigError(format!("set design.{path}: {what}"));
-    let mut set = Vec::with_capacity(sets.len());
-    for text in sets {
-        let (path, written) = text
-            .split_once('=')
-            .ok_or_else(|| refused(text, "write design.KEY=VALUE, as in design.write_path=deferred".to_owned()))?;
-        set.push(file::set(&mut draft, path.trim(), written.trim())?);
-    }
-    for key in set {
+    let keys = sets.iter().map(|text| set(&mut draft, text)).collect::<Result<Vec<_>, _>>()?;
+    for key in keys {
         if let Some(part) = key.needs.missing(&draft) {
-            return Err(refused(key.path, format!("says nothing without {part}")));
+            return Err(refused(key.path, &format!("says nothing without {part}")));
         }
     }
     match check::contradiction(&draft).filter(|_| !sets.is_empty()) {
@@ -87,6 +93,18 @@ fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
         }
         None => Ok(draft),
     }
+}
+
+/// Sets a part of `draft` as `text`, which is `key=value`, says.
+fn set(draft: &mut Draft, text: &str) -> Result<&'static Key, ConfigError> {
+    let (path, written) = text
+        .split_once('=')
+        .ok_or_else(|| refused(text, "write design.KEY=VALUE, as in design.write_path=deferred"))?;
+    file::set(draft, path.trim(), written.trim())
+}
+
+fn refused(path: &str, what: &str) -> ConfigError {
+    ConfigError(format!("set design.{path}: {what}"))
 }
 
 fn readings(name_or_path: &str) -> Result<Cow<'static, Readings>, ConfigError> {

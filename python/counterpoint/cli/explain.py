@@ -1,0 +1,62 @@
+"""`explain`: why one design is better than another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Unpack
+
+import typer
+
+from ..errors import Interrupted
+from ..options import RunOptions
+from . import options, screen
+
+
+@options.takes(RunOptions)
+def explain(
+    first: Annotated[str, typer.Argument(metavar="DESIGN", help="A design or a design file.")],
+    second: Annotated[str, typer.Argument(metavar="DESIGN", help="The one to compare it with.")],
+    workload: Annotated[
+        list[str] | None,
+        typer.Option("--workload", "-w", metavar="NAME|TRACE", help="Programs; default those of compare."),
+    ] = None,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option("--figure", metavar="NAME", help="Figures to compare, see docs/search.md; repeatable."),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="FILE.duckdb", help="Keep what is computed here, and reuse what is there."),
+    ] = None,
+    workers: Annotated[
+        int,
+        typer.Option("--workers", metavar="N", parser=options.whole_number, help="Processes; 0 is one per processor."),
+    ] = 0,
+    as_json: options.Json = False,
+    **given: Unpack[RunOptions],
+) -> None:
+    """Compare two designs part by part: what each part that differs does by itself, also to crashes."""
+    from ..searches.explain import FIGURES
+    from ..searches.explain import explain as explained
+
+    options.check_workers(workers)
+    try:
+        with screen.progress("explaining") as progress:
+            found = explained(
+                first,
+                second,
+                workload,
+                figures=figure or FIGURES,
+                store=store,
+                workers=workers,
+                progress=progress,
+                **given,
+            )
+    except Interrupted:
+        screen.stop_interrupted("nothing is shown" if store is None else f"what was computed is in '{store}'")
+    if as_json:
+        screen.print_json(found.to_dict())
+        return
+    from .explain_table import explain_tables
+
+    screen.output().print(explain_tables(found))

@@ -1,0 +1,103 @@
+"""What a search found, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from .. import units
+from ..searches.outcome import SearchReport
+from ..searches.space import PART, Value, written
+
+_RULES = 12
+"""Rules that are shown."""
+
+
+def search_tables(report: SearchReport) -> RenderableType:
+    """The front, what changes along it, what was learned, and where known designs lie."""
+    parts: list[RenderableType] = [*_summary(report)]
+    if report.front:
+        parts += [Text("\nThe front", style="bold"), _front(report)]
+        steps = list(_steps(report))
+        if steps:
+            parts += [Text("\nAlong the front", style="bold"), *steps]
+    if report.rules:
+        parts += [Text("\nLearned", style="bold"), *_rules(report)]
+    parts += [Text("\nKnown designs", style="bold"), _references(report)]
+    return Group(*parts)
+
+
+def _summary(report: SearchReport) -> Iterable[Text]:
+    counts = report.counts
+    looked = "Every candidate of the space was looked at" if report.complete else "The space is larger"
+    points = units.count_of(report.goals.space.size, "point")
+    yield Text(
+        f"{units.printable(report.goals.name)}: {units.count_of(report.valid, 'candidate')} of {points}. {looked}."
+    )
+    held = units.count_of(counts.get("holds", 0), "candidate")
+    yield Text(
+        f"{held} survived every crash that was tried, {units.number(counts.get('refuted', 0))} did not, "
+        f"{units.number(counts.get('ruled out', 0))} were ruled out by what was learned from these."
+    )
+    if not report.front:
+        yield Text("None survives within the limits.")
+
+
+def _front(report: SearchReport) -> Table:
+    names = report.goals.figures
+    table = _table("", *names, "crash points", "equals", "built in as")
+    for one in report.front:
+        figures = [figure(one.figures.get(name)) for name in names]
+        counted = [units.number(one.crash_points), units.number(len(report.equals(one)))]
+        table.add_row(one.candidate.name, *figures, *counted, ", ".join(report.names_of(one)))
+    return table
+
+
+def _steps(report: SearchReport) -> Iterable[Text]:
+    first = report.front[0]
+    sets = [units.printable(text.removeprefix(PART)) for text in first.candidate.sets]
+    yield Text(f"{first.candidate.name}: {', '.join(sets) or 'the base'}")
+    for _, other, changed in report.steps():
+        said = ", ".join(f"{key.removeprefix(PART)} {value(a)} -> {value(b)}" for key, (a, b) in changed.items())
+        yield Text(f"{other.candidate.name}: {units.printable(said)}")
+
+
+def _rules(report: SearchReport) -> Iterable[Text]:
+    ranked = sorted(report.rules, key=lambda rule: -len(rule.covers))
+    for rule in ranked[:_RULES]:
+        out = units.count_of(len(rule.covers), "candidate")
+        yield Text(f"{units.printable(str(rule))}. Rules out {out}; tested on {rule.tested}.")
+    if len(ranked) > _RULES:
+        yield Text(f"{units.count_of(len(ranked) - _RULES, 'rule')} more; --json has all")
+
+
+def _references(report: SearchReport) -> Table:
+    names = [one.figure for one in report.goals.objectives]
+    table = _table("", *names, "outcome")
+    for one in report.references:
+        figures = [figure(one.judged.figures.get(name)) for name in names]
+        table.add_row(one.design, *figures, report.outcome_of(one))
+    return table
+
+
+def figure(number: float | None) -> str:
+    """A figure, to the digits that tell candidates apart."""
+    if number is None:
+        return "-"
+    return units.number(number) if abs(number) >= 1000 or float(number).is_integer() else f"{number:.4g}"
+
+
+def value(given: Value | None) -> str:
+    """The value of a part; `-` where it has no effect."""
+    return "-" if given is None else written(given)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for place, name in enumerate(columns):
+        last = place == len(columns) - 1
+        table.add_column(name, justify="left" if last or not place else "right", header_style="dim", no_wrap=not last)
+    return table

@@ -1,0 +1,140 @@
+"""`search.html`: what a search found, interactive and without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import api, units
+from ..searches.files import command
+from ..searches.front import vector
+from ..searches.judge import Judged
+from ..searches.outcome import SearchReport
+from ..searches.space import PART, Value, written
+from . import colours
+from .templates import template
+
+REFUTED_MAX = 200
+"""Refuted candidates that are listed; `--json` has all."""
+
+_DRAWN_MAX = 3000
+"""Candidates that survive and are drawn, those nearest to the front first."""
+
+
+def render(report: SearchReport) -> str:
+    """The page of a search."""
+    # "<" cannot end the script in which the document lies.
+    document = json.dumps(_picture(report), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    goals = report.goals
+    refuted = [one for one in report.judged if one.counterexample is not None and one.state == "refuted"]
+    return template("search.html").render(
+        report=report,
+        facts=_facts(report),
+        picture=document,
+        objectives=[(one.figure, "lower" if one.sign > 0 else "higher") for one in goals.objectives],
+        figures=report.goals.figures,
+        front=[_row(report, one) for one in report.front],
+        commands=[command(report, one, "designs") for one in report.front[:1]],
+        steps=[(one.candidate.name, other.candidate.name, _changes(changed)) for one, other, changed in report.steps()],
+        rules=sorted(report.rules, key=lambda rule: -len(rule.covers)),
+        refuted=refuted[:REFUTED_MAX],
+        refutations=len(refuted),
+        sets=_sets,
+        references=report.references,
+        number=figure,
+        count=units.number,
+        engine=api.engine_version(),
+        colours=colours,
+        dark_rules=colours.dark_rules(".drawn"),
+    )
+
+
+def figure(value: float | None) -> str:
+    """A figure, to the digits that tell candidates apart."""
+    if value is None:
+        return "-"
+    return units.number(value) if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
+
+
+def _facts(report: SearchReport) -> dict[str, str]:
+    goals, counts = report.goals, report.counts
+    promise = [f"lines old or new: {goals.promise.line_atomic}"]
+    promise += ["nothing leaks"] if goals.promise.secret else []
+    promise += ["attacks are found"] if goals.promise.integrity else []
+    return {
+        "space": units.count_of(goals.space.size, "point"),
+        "candidates": units.number(report.valid) + (", all that there are" if report.complete else ""),
+        "survive every crash tried": units.number(counts.get("holds", 0)),
+        "refuted": units.number(counts.get("refuted", 0)),
+        "ruled out by what was learned": units.number(counts.get("ruled out", 0)),
+        "promise": "every program recovers; " + "; ".join(promise),
+        "workloads": ", ".join(goals.workloads),
+        "base": f"{goals.space.base} ({goals.space.variant})",
+        "engine": api.engine_version(),
+    }
+
+
+def _row(report: SearchReport, one: Judged) -> dict[str, Any]:
+    return {
+        "name": one.candidate.name,
+        "figures": [figure(one.figures.get(name)) for name in report.goals.figures],
+        "points": units.number(one.crash_points),
+        "equals": units.number(len(report.equals(one))),
+        "designs": ", ".join(report.names_of(one)),
+        "sets": _sets(one),
+    }
+
+
+def _sets(one: Judged) -> str:
+    return ", ".join(text.removeprefix(PART) for text in one.candidate.sets) or "as the base"
+
+
+def _changes(changed: Mapping[str, tuple[Value | None, Value | None]]) -> str:
+    return ", ".join(
+        f"{key.removeprefix(PART)}: {_value(before)} → {_value(after)}" for key, (before, after) in changed.items()
+    )
+
+
+def _value(value: Value | None) -> str:
+    return "none" if value is None else written(value)
+
+
+def _picture(report: SearchReport) -> dict[str, Any]:
+    """What the picture draws: axes, and points with what is told of them."""
+    objectives = report.goals.objectives
+    shown = {one.candidate for kept in report.front for one in (kept, *report.equals(kept))}
+    others = [one for one in report.judged if one.qualifies and one.candidate not in shown]
+    others.sort(key=lambda one: sum(_ranks(report, one)))
+    drawn = [*((one, "front") for one in report.front), *((one, "other") for one in others[:_DRAWN_MAX])]
+    held = [one for one in report.references if one.judged.state == "holds"]
+    return {
+        "axes": [one.figure for one in objectives],
+        "points": [
+            *(_point(report, one, kind, _sets(one)) for one, kind in drawn),
+            *(_point(report, one.judged, "reference", one.design) for one in held),
+        ],
+    }
+
+
+def _ranks(report: SearchReport, one: Judged) -> Sequence[float]:
+    """How a candidate compares with the best of the front in each objective."""
+    best = [
+        min(values) for values in zip(*(vector(other, report.goals.objectives) for other in report.front), strict=True)
+    ]
+    return [value / (abs(low) or 1.0) for value, low in zip(vector(one, report.goals.objectives), best, strict=True)]
+
+
+def _point(report: SearchReport, one: Judged, kind: str, told: str) -> dict[str, Any]:
+    values = [one.figures.get(each.figure) for each in report.goals.objectives]
+    names = ", ".join(report.names_of(one))
+    return {
+        "kind": kind,
+        "name": told if kind == "reference" else one.candidate.name,
+        "at": values,
+        "shown": [figure(value) for value in values],
+        "told": told if kind != "reference" else "a built-in design",
+        "as": names if kind != "reference" else "",
+        "covered": f"{units.number(one.crash_points)} power failures survived, "
+        f"{one.tiers_passed} of {len(report.tiers)} kinds of tests passed, no counterexample",
+    }

@@ -1,0 +1,392 @@
+"""The goals of a search, as a TOML file says them (see `docs/search.md`)."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args, get_type_hints
+
+from .. import api, matrix
+from .._engine import InputError
+from ..options import RunOptions
+from ..paths import is_file
+from ..request import Variant, check_numbers, count, literal
+from ..request import given as of_kind
+from .space import PART, Dimension, Space, Value, When, of_designs
+
+Spec: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+"""The path of a goals file, or the content of one."""
+
+Over: TypeAlias = Literal["mean", "max", "min"]
+
+CANDIDATES = 2000
+"""How many valid candidates a search looks at by default."""
+
+CANDIDATES_MAX = 1_000_000
+
+_OVER: tuple[Over, ...] = ("mean", "max", "min")
+_BEST = {"minimise": 1, "maximise": -1}
+_TABLES = ("run", "promise", "space", "when", "objectives", "limits")
+_TEXTS = ("name", "workloads", "references", "candidates", "seed")
+_PROMISES = ("line_atomic", "secret", "integrity")
+_PINNED = ("crash_consistent", "line_atomic", "secret")
+"""Parts that say what a design promises: the goals set them for all candidates alike."""
+
+_RUN = tuple(name for name in get_type_hints(RunOptions) if name not in ("set", "allow_truncated"))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A figure that a search makes small or large.
+
+    Attributes:
+        figure: its name, one of `figures.names`.
+        sign: 1 if less is better, -1 if more is.
+        over: how the workloads make one number.
+    """
+
+    figure: str
+    sign: int
+    over: Over = "mean"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A bound on a figure.
+
+    Attributes:
+        figure: its name.
+        at_most: the largest value that is allowed; None for any.
+        at_least: the smallest.
+        over: how the workloads make one number.
+    """
+
+    figure: str
+    at_most: float | None
+    at_least: float | None
+    over: Over = "mean"
+
+    def excess(self, value: float | None) -> float:
+        """By what share of the bound a value is beyond it; 0 if it is within. No value is beyond every bound."""
+        if value is None:
+            return 1.0
+        over = 0.0 if self.at_most is None else value - self.at_most
+        under = 0.0 if self.at_least is None else self.at_least - value
+        bound = self.at_most if over >= under else self.at_least
+        return max(over, under, 0.0) / (abs(bound or 0.0) or 1.0)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a candidate must keep, whatever happens.
+
+    Attributes:
+        line_atomic: which lines in flight hold their old or their new value after a crash.
+        secret: nothing leaves the chip in plaintext, and no pad is used twice.
+        integrity: an attacker who changes memory is found before anything wrong is used.
+    """
+
+    line_atomic: str = "none"
+    secret: bool = True
+    integrity: bool = False
+
+    @property
+    def parts(self) -> dict[str, Value]:
+        """The parts that say so."""
+        return {"crash_consistent": True, "line_atomic": self.line_atomic, "secret": self.secret}
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What a search looks for.
+
+    Attributes:
+        text: the file.
+        workloads: the programs.
+        run: options of every run, machine values under `set`.
+        space: what varies.
+        references: designs that are judged as well, to see where they lie.
+        candidates: how many valid candidates are looked at, at most.
+        seed: of what is proposed.
+    """
+
+    name: str
+    text: str
+    workloads: tuple[str, ...]
+    run: Mapping[str, Any]
+    promise: Promise
+    space: Space
+    references: tuple[str, ...]
+    objectives: tuple[Objective, ...]
+    limits: tuple[Limit, ...]
+    candidates: int
+    seed: int
+
+    @property
+    def figures(self) -> list[str]:
+        """The figures that objectives and limits name, each once."""
+        names = [one.figure for one in self.objectives]
+        return list(dict.fromkeys([*names, *(one.figure for one in self.limits)]))
+
+
+def load(spec: Spec) -> Goals:
+    """Reads goals.
+
+    Raises:
+        InputError: bad input, in one sentence that names the place.
+    """
+    if isinstance(spec, Mapping):
+        check_numbers(spec, "goals")
+        return _Reader(spec, json.dumps(spec, indent=2, default=str), "goals", "search").goals()
+    document, text = matrix.document_and_text(spec)
+    return _Reader(document, text, os.fspath(spec), Path(spec).stem).goals()
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """A goals file that is being read."""
+
+    document: Mapping[str, Any]
+    text: str
+    place: str
+    stem: str
+
+    def goals(self) -> Goals:
+        self._check_names(self.document, (*_TEXTS, *_TABLES), "")
+        name = self._text("name", self.stem)
+        run = self._run()
+        promise = self._promise()
+        variant = run.get("variant", "hardened")
+        if variant not in get_args(Variant):
+            raise InputError(f"{self.place}: run.variant is {_shown(variant)}; it must be published or hardened")
+        space, designs = self._space(variant, promise)
+        workloads = self._names("workloads", self.document, api.COMPARE_WORKLOADS)
+        for work in workloads:
+            self._check_workload(work)
+            # What the engine refuses of the base itself needs no search.
+            api.resolve(space.base, work, **run)
+        objectives = tuple(self._objectives())
+        if not objectives:
+            raise InputError(f'{self.place}: there are no objectives; name a figure, as in nvm_writes = "minimise"')
+        candidates = count("candidates", self.document.get("candidates", CANDIDATES))
+        if not 1 <= candidates <= CANDIDATES_MAX:
+            raise InputError(f"{self.place}: candidates is {candidates}; it must be from 1 to {CANDIDATES_MAX}")
+        return Goals(
+            name=name,
+            text=self.text,
+            workloads=workloads,
+            run=run,
+            promise=promise,
+            space=space,
+            references=self._references(designs),
+            objectives=objectives,
+            limits=tuple(self._limits()),
+            candidates=candidates,
+            seed=count("seed", self.document.get("seed", 1)),
+        )
+
+    def _references(self, designs: Sequence[str]) -> tuple[str, ...]:
+        if "references" not in self.document:
+            return tuple(dict.fromkeys([*designs, *(one.name for one in api.designs())]))
+        names = self._names("references", self.document, (), may_be_empty=True)
+        api.check_names(names)
+        return names
+
+    def _check_workload(self, work: str) -> None:
+        known = [one.name for one in api.workloads()]
+        if work not in known and not is_file(work):
+            what = f"workload '{work}' does not exist and is not a trace file"
+            raise InputError(f"{self.place}: {what}{near(work, known)}")
+
+    def _run(self) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        machine: dict[str, Any] = {}
+        for key, value in _leaves(self._table("run")):
+            if "." in key and not key.startswith(PART):
+                machine[key] = value
+            elif key in _RUN:
+                options[key] = value
+            else:
+                raise InputError(f"{self.place}: run.{key} does not exist{near(key, _RUN)}")
+        if machine:
+            options["set"] = [f"{key}={literal(value)}" for key, value in machine.items()]
+        return of_kind(RunOptions, options)
+
+    def _promise(self) -> Promise:
+        table = self._table("promise")
+        self._check_names(table, _PROMISES, "promise.")
+        for key in ("secret", "integrity"):
+            if not isinstance(table.get(key, True), bool):
+                raise InputError(f"{self.place}: promise.{key} is {_shown(table[key])}; it must be true or false")
+        lines = table.get("line_atomic", "none")
+        known = _values_of_part("line_atomic")
+        if lines not in known:
+            allowed = ", ".join(map(str, known))
+            raise InputError(f"{self.place}: promise.line_atomic is {_shown(lines)}; it must be one of {allowed}")
+        return Promise(lines, table.get("secret", True), table.get("integrity", False))
+
+    def _space(self, variant: Variant, promise: Promise) -> tuple[Space, tuple[str, ...]]:
+        table = dict(self._table("space"))
+        designs = self._names("space.designs", {"space.designs": table.pop("designs", None)}, ())
+        base = table.pop("base", designs[0] if designs else None)
+        if not isinstance(base, str):
+            raise InputError(
+                f"{self.place}: space has neither a base nor designs; name a design that parts are stated on"
+            )
+        rows = table.pop("zip", [])
+        fixed: dict[str, Value] = {}
+        dimensions: dict[str, Dimension] = {}
+        for key, found in of_designs(designs, variant, _PINNED).items():
+            if len(found) == 1:
+                fixed[key] = found[0]
+            else:
+                dimensions[PART + key] = Dimension((PART + key,), tuple((value,) for value in found))
+        for key, given in _leaves(table):
+            found = self._values(key, given, f"{self.place}: space.{key}")
+            fixed.pop(key.removeprefix(PART), None)
+            dimensions[key] = Dimension((key,), tuple((value,) for value in found))
+        zipped = [self._zipped(one, number) for number, one in enumerate(rows, 1)]
+        together = {key for one in zipped for key in one.keys}
+        varied = (*(one for key, one in dimensions.items() if key not in together), *zipped)
+        space = Space(base, variant, {**fixed, **promise.parts}, varied)
+        conditions = tuple(self._conditions({key for one in varied for key in one.keys}))
+        return Space(base, variant, space.fixed, varied, conditions), designs
+
+    def _values(self, key: str, given: Any, place: str) -> tuple[Value, ...]:
+        if not key.startswith(PART):
+            if "." not in key:
+                raise InputError(
+                    f"{self.place}: space.{key} does not exist (known: base, designs, zip, design.PART, and "
+                    "machine values by their path)"
+                )
+            return matrix.values_of(given, place)
+        part = key.removeprefix(PART)
+        if part in _PINNED:
+            raise InputError(f"{place}: what a design promises does not vary; state it in [promise]")
+        if given == "all":
+            return _values_of_part(part)
+        if not isinstance(given, list) or not given:
+            raise InputError(f'{place} is {_shown(given)}; it must be a list of values, or "all"')
+        return tuple(tuple(value) if isinstance(value, list) else value for value in given)
+
+    def _zipped(self, table: Any, number: int) -> Dimension:
+        place = f"{self.place}: space.zip {number}"
+        if not isinstance(table, Mapping):
+            raise InputError(f"{place} is {_shown(table)}; it must be a table, begun by [[space.zip]]")
+        columns = {key: self._values(key, given, f"{place}: {key}") for key, given in _leaves(table)}
+        lengths = {key: len(values) for key, values in columns.items()}
+        if not columns or len(set(lengths.values())) > 1:
+            counted = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+            raise InputError(f"{place}: lists that go together must be of one length ({counted or 'there are none'})")
+        return Dimension(tuple(columns), tuple(zip(*columns.values(), strict=True)))
+
+    def _conditions(self, keys: set[str]) -> Iterator[When]:
+        tables = self.document.get("when", [])
+        if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
+            raise InputError(f"{self.place}: when is {_shown(tables)}; it must be tables, each begun by [[when]]")
+        for number, table in enumerate(tables, 1):
+            place = f"{self.place}: when {number}"
+            given = dict(table)
+            then = given.pop("then", None)
+            if not isinstance(then, Mapping):
+                raise InputError(f"{place} has no table 'then' with what is allowed")
+            parts = [
+                {key: self._values(key, value, f"{place}: {key}") for key, value in _leaves(one)}
+                for one in (given, then)
+            ]
+            for key in (*parts[0], *parts[1]):
+                if key not in keys:
+                    raise InputError(f"{place}: {key} does not vary{near(key, sorted(keys))}")
+            yield When(parts[0], parts[1])
+
+    def _objectives(self) -> Iterator[Objective]:
+        for figure, given in self._table("objectives").items():
+            place = f"{self.place}: objectives.{figure}"
+            table = given if isinstance(given, Mapping) else {"goal": given}
+            self._check_names(table, ("goal", "over"), f"objectives.{figure}.")
+            goal = table.get("goal")
+            if goal not in _BEST:
+                raise InputError(f"{place} is {_shown(goal)}; it must be 'minimise' or 'maximise'")
+            yield Objective(figure, _BEST[goal], self._over(table, place))
+
+    def _limits(self) -> Iterator[Limit]:
+        for figure, given in self._table("limits").items():
+            place = f"{self.place}: limits.{figure}"
+            if not isinstance(given, Mapping) or not {"at_most", "at_least"} & set(given):
+                raise InputError(f"{place} is {_shown(given)}; it must be a table with at_most or at_least")
+            self._check_names(given, ("at_most", "at_least", "over"), f"limits.{figure}.")
+            for bound in ("at_most", "at_least"):
+                value = given.get(bound, 0)
+                if isinstance(value, bool) or not isinstance(value, int | float):
+                    raise InputError(f"{place}.{bound} is {_shown(value)}; it must be a number")
+            yield Limit(figure, given.get("at_most"), given.get("at_least"), self._over(given, place))
+
+    def _over(self, table: Mapping[str, Any], place: str) -> Over:
+        over = table.get("over", "mean")
+        for known in _OVER:
+            if over == known:
+                return known
+        raise InputError(f"{place}.over is {_shown(over)}; it must be one of {', '.join(_OVER)}")
+
+    def _table(self, name: str) -> Mapping[str, Any]:
+        table = self.document.get(name, {})
+        if not isinstance(table, Mapping):
+            raise InputError(f"{self.place}: {name} is {_shown(table)}; it must be a table")
+        return table
+
+    def _text(self, name: str, default: str) -> str:
+        text = self.document.get(name, default)
+        if not isinstance(text, str) or not text or any(letter in text for letter in "/\\\0\n"):
+            raise InputError(f"{self.place}: {name} is {_shown(text)}; it must be text without slashes")
+        return text
+
+    def _names(
+        self, name: str, table: Mapping[str, Any], default: Sequence[str], *, may_be_empty: bool = False
+    ) -> tuple[str, ...]:
+        found = table.get(name)
+        if found is None:
+            return tuple(default)
+        if not isinstance(found, list) or not (found or may_be_empty) or not all(isinstance(one, str) for one in found):
+            raise InputError(f"{self.place}: {name} is {_shown(found)}; it must be a list of names")
+        return tuple(dict.fromkeys(found))
+
+    def _check_names(self, table: Mapping[str, Any], known: Sequence[str], prefix: str) -> None:
+        for key in table:
+            if key not in known:
+                raise InputError(f"{self.place}: {prefix}{key} does not exist{near(key, known)}")
+
+
+def _values_of_part(part: str) -> tuple[Value, ...]:
+    """Every value of a part that is no seeded fault.
+
+    Raises:
+        InputError: there is no such part.
+    """
+    for one in api.parts():
+        if one.key == part:
+            return tuple(value.name for value in one.values if value.paper != "seeded fault")
+    known = [one.key for one in api.parts()]
+    raise InputError(f"there is no part '{part}'{near(part, known)}")
+
+
+def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Keys with their values, tables flattened to paths; a range is a value."""
+    for name, value in table.items():
+        if isinstance(value, Mapping) and "from" not in value:
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """What ends a sentence about a name that does not exist: the nearest name, or all of them."""
+    meant = difflib.get_close_matches(name, known, n=1)
+    return f": did you mean '{meant[0]}'?" if meant else f" (known: {', '.join(known)})"
+
+
+def _shown(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value)

@@ -1,0 +1,215 @@
+"""What a search found."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .front import dominates, front, vector
+from .goals import Goals
+from .judge import Judged
+from .rules import Rule
+from .space import Value, differences, written
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+_NAMED = 3
+"""Candidates that are named where several beat a design."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A built-in design, judged as the candidates are."""
+
+    design: str
+    judged: Judged
+
+
+@dataclass(frozen=True)
+class SearchReport:
+    """What a search found.
+
+    Attributes:
+        store: the file of everything that was computed.
+        judged: the candidates, in the order in which they were looked at.
+        tiers: the kinds of crash tests, in order.
+        rules: what was learned, of which each ruled some out.
+        references: the built-in designs on the machine of the goals.
+        complete: every candidate of the space was looked at.
+        computed: what was computed now; the rest was in the store.
+    """
+
+    goals: Goals
+    store: Path
+    judged: tuple[Judged, ...]
+    tiers: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    references: tuple[Reference, ...]
+    complete: bool
+    computed: int
+
+    @cached_property
+    def front(self) -> tuple[Judged, ...]:
+        """The candidates that hold, are within the limits and are beaten by none, by the first objective.
+
+        Of those with the same figures it has one: a built-in design if one is among them, else the one that differs
+        least from the base.
+        """
+        return tuple(group[0] for group in self._groups)
+
+    def equals(self, judged: Judged) -> tuple[Judged, ...]:
+        """The other candidates with the figures of one of the front."""
+        return next((group[1:] for group in self._groups if group[0] is judged), ())
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[Judged, ...], ...]:
+        """The front by figures, in each group the one that stands for it first."""
+        groups: dict[tuple[float, ...], list[Judged]] = {}
+        for one in front(self.judged, self.goals.objectives):
+            groups.setdefault(vector(one, self.goals.objectives), []).append(one)
+        return tuple(tuple(sorted(group, key=self._plainness)) for group in groups.values())
+
+    def _plainness(self, judged: Judged) -> tuple[bool, int, str]:
+        return not self.names_of(judged), len(judged.candidate.sets), judged.candidate.name
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How many candidates there are of each state."""
+        return Counter(one.state for one in self.judged)
+
+    @property
+    def valid(self) -> int:
+        """Candidates that the engine takes."""
+        return len(self.judged) - self.counts.get("refused", 0)
+
+    def names_of(self, judged: Judged) -> list[str]:
+        """The built-in designs with the parts of a candidate."""
+        return [one.design for one in self.references if one.judged.candidate.parts == judged.candidate.parts]
+
+    def beaten_by(self, reference: Reference) -> list[Judged]:
+        """The candidates of the front that beat a built-in design in every objective or are as good."""
+        place = vector(reference.judged, self.goals.objectives)
+        return [one for one in self.front if dominates(vector(one, self.goals.objectives), place)]
+
+    def outcome_of(self, reference: Reference) -> str:
+        """What became of a built-in design, in a few words."""
+        judged = reference.judged
+        if judged.state == "refused":
+            return "cannot be tested here"
+        if judged.counterexample is not None:
+            shown = judged.counterexample
+            return f"breaks '{shown.rule}' with {shown.workload} ({shown.test})"
+        if judged.state != "holds":
+            return "fails a test"
+        if judged.excess:
+            return "beyond the limits"
+        if reference.design in self._on_front:
+            return "on the front"
+        beaten = [one.candidate.name for one in self.beaten_by(reference)]
+        more = ", ..." if len(beaten) > _NAMED else ""
+        return f"beaten by {', '.join(beaten[:_NAMED])}{more}" if beaten else "beaten by none found"
+
+    def steps(self) -> list[tuple[Judged, Judged, dict[str, tuple[Value | None, Value | None]]]]:
+        """Neighbours along the front, and what changes from one to the next."""
+        pairs = zip(self.front, self.front[1:], strict=False)
+        return [(one, other, differences(one.candidate, other.candidate)) for one, other in pairs]
+
+    def frame(self) -> pl.DataFrame:
+        """A row per candidate: its name, state, whether it is on the front, its figures, parts and machine values."""
+        import polars as pl
+
+        on_front = {one.candidate for group in self._groups for one in group}
+        figures = self.goals.figures
+        keys = dict.fromkeys(key for one in self.judged for key in one.candidate.values)
+        return pl.DataFrame(
+            [
+                {
+                    "name": one.candidate.name,
+                    "state": one.state,
+                    "front": one.candidate in on_front,
+                    "crash_points": one.crash_points,
+                    **{figure: one.figures.get(figure) for figure in figures},
+                    **{key: _text(one.candidate.values.get(key)) for key in keys},
+                }
+                for one in self.judged
+            ],
+            infer_schema_length=None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `search --json` prints."""
+        goals = self.goals
+        return {
+            "schema": 1,
+            "name": goals.name,
+            "store": os.fspath(self.store),
+            "base": goals.space.base,
+            "variant": goals.space.variant,
+            "workloads": list(goals.workloads),
+            "promise": asdict(goals.promise),
+            "objectives": [asdict(one) for one in goals.objectives],
+            "limits": [asdict(one) for one in goals.limits],
+            "points": goals.space.size,
+            "complete": self.complete,
+            "candidates": {"valid": self.valid, **self.counts},
+            "front": [
+                {
+                    **_document(one),
+                    "designs": self.names_of(one),
+                    "equals": [other.candidate.name for other in self.equals(one)],
+                }
+                for one in self.front
+            ],
+            "refuted": [_document(one) for one in self.judged if one.state == "refuted"],
+            "rules": [
+                {
+                    "says": str(rule),
+                    "values": dict(rule.values),
+                    "ruled_out": len(rule.covers),
+                    "tested": rule.tested,
+                    "example": None if rule.example is None else asdict(rule.example),
+                }
+                for rule in self.rules
+            ],
+            "references": [
+                {
+                    "design": one.design,
+                    **_document(one.judged),
+                    "on_front": one.design in self._on_front,
+                    "beaten_by": [other.candidate.name for other in self.beaten_by(one)],
+                }
+                for one in self.references
+            ],
+        }
+
+    @cached_property
+    def _on_front(self) -> frozenset[str]:
+        return frozenset(name for group in self._groups for one in group for name in self.names_of(one))
+
+
+def _document(judged: Judged) -> dict[str, Any]:
+    one = judged.candidate
+    return {
+        "name": one.name,
+        "state": judged.state,
+        "set": list(one.sets),
+        "parts": dict(one.parts),
+        "machine": dict(one.machine),
+        "crash_points": judged.crash_points,
+        "tiers_passed": judged.tiers_passed,
+        "figures": dict(judged.figures),
+        "beyond_limits": judged.excess,
+        "why": judged.why,
+        "counterexample": None if judged.counterexample is None else asdict(judged.counterexample),
+    }
+
+
+def _text(value: Value | None) -> str | None:
+    return None if value is None else written(value)

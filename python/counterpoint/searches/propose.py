@@ -1,0 +1,196 @@
+"""Who proposes what to look at next: every point in turn, or NSGA-II (Deb et al., 2002), as Optuna has it.
+
+In NSGA-II what is refuted or beyond a limit counts as infeasible, the more so the sooner it fails, and a feasible
+candidate beats every infeasible one. A point that the engine refuses is changed towards a valid one, part by part,
+until it takes it. The same seed proposes the same points, given the same answers.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+from .._engine import InputError
+from .space import Candidate, Point, Space
+
+BATCH = 48
+"""Candidates that are proposed together: the population of NSGA-II."""
+
+ENUMERATED_MAX = 100_000
+"""The largest number of points that are tried one by one."""
+
+_IDLE_MAX = 2 * BATCH
+"""After so many points in a row that bring nothing new, points are drawn at random instead."""
+
+_DRAWS_MAX = 20_000
+"""Points that are drawn at random until the engine takes one."""
+
+_CONSTRAINT = "infeasible"
+
+Valid = Callable[[Point], Candidate | None]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of a point.
+
+    Attributes:
+        values: objectives, less is better.
+        infeasible: 0 for a candidate that qualifies; else how far from that it is.
+    """
+
+    values: tuple[float, ...]
+    infeasible: float
+
+
+class Proposer(Protocol):
+    """Proposes candidates, and is told what became of them."""
+
+    def batch(self, most: int) -> list[tuple[Point, Candidate]]:
+        """New candidates, at most so many; none if there are no more."""
+        ...
+
+    def tell(self, answers: Sequence[Told]) -> None:
+        """What became of the last batch, in order."""
+        ...
+
+
+class Everything:
+    """Proposes every candidate of a space in turn."""
+
+    def __init__(self, candidates: Iterator[tuple[Point, Candidate]]) -> None:
+        """Proposes what it is given."""
+        self._left = candidates
+
+    def batch(self, most: int) -> list[tuple[Point, Candidate]]:
+        """New candidates."""
+        return list(islice(self._left, min(most, BATCH)))
+
+    def tell(self, answers: Sequence[Told]) -> None:
+        """Changes nothing."""
+
+
+class Genetic:
+    """NSGA-II over the choices of each dimension."""
+
+    def __init__(self, space: Space, valid: Valid, objectives: int, seed: int) -> None:
+        """Needs Optuna.
+
+        Raises:
+            InputError: it is not installed.
+        """
+        try:
+            import optuna
+        except ImportError:
+            raise InputError(
+                "a search of a space that is too large to try every point needs Optuna, which is not installed: "
+                "pip install 'counterpoint[search]'"
+            ) from None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._space, self._valid = space, valid
+        self._chance = random.Random(seed)
+        self._failed = optuna.trial.TrialState.FAIL
+        self._distributions: dict[str, Any] = {
+            str(place): optuna.distributions.IntDistribution(0, len(one.rows) - 1)
+            if one.is_ordered
+            else optuna.distributions.CategoricalDistribution(range(len(one.rows)))
+            for place, one in enumerate(space.dimensions)
+        }
+        with warnings.catch_warnings():
+            # What Optuna calls experimental is fixed by the version that the lock file has.
+            warnings.simplefilter("ignore")
+            sampler = optuna.samplers.NSGAIISampler(
+                population_size=BATCH, seed=seed, constraints_func=lambda trial: trial.user_attrs[_CONSTRAINT]
+            )
+        self._study = optuna.create_study(directions=["minimize"] * objectives, sampler=sampler)
+        self._known: dict[Candidate, None] = {}
+        self._points: dict[Candidate, Point] = {}
+        self._trials: dict[Candidate, Any] = {}
+        self._batch: list[Candidate] = []
+
+    def batch(self, most: int) -> list[tuple[Point, Candidate]]:
+        """New candidates; what NSGA-II proposes again is dropped."""
+        wanted = min(most, BATCH)
+        found: dict[Candidate, Point] = {}
+        self._trials, idle = {}, 0
+        while len(found) < wanted and idle < _IDLE_MAX:
+            trial = self._study.ask(self._distributions)
+            proposed = tuple(int(trial.params[str(place)]) for place in range(len(self._distributions)))
+            near = self._near(proposed)
+            if near is None or near[1] in self._known or near[1] in found:
+                # The population has each candidate once.
+                self._study.tell(trial, state=self._failed)
+                idle += 1
+                continue
+            point, one = near
+            found[one], idle = point, 0
+            self._trials[one] = trial if point == proposed else self._instead(trial, point)
+        self._fill(found, wanted)
+        self._known |= dict.fromkeys(found)
+        self._batch = list(found)
+        return [(point, one) for one, point in found.items()]
+
+    def tell(self, answers: Sequence[Told]) -> None:
+        """Tells the population."""
+        for one, told in zip(self._batch, answers, strict=True):
+            trial = self._trials[one]
+            trial.set_user_attr(_CONSTRAINT, (told.infeasible,))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._study.tell(trial, list(told.values))
+
+    def _instead(self, trial: Any, point: Point) -> Any:
+        """A trial of another point than the one that was proposed."""
+        if trial is not None:
+            self._study.tell(trial, state=self._failed)
+        self._study.enqueue_trial({str(place): choice for place, choice in enumerate(point)})
+        return self._study.ask(self._distributions)
+
+    def _near(self, point: Point) -> tuple[Point, Candidate] | None:
+        """The point, or if the engine refuses it, one on the way to a valid one; None if none is known."""
+        at = self._space.mended(point)
+        one = self._valid(at)
+        goal = at if one is not None else self._some_valid()
+        if goal is None:
+            return None
+        places = [place for place, choice in enumerate(goal) if at[place] != choice]
+        self._chance.shuffle(places)
+        for place in places:
+            at = self._space.mended((*at[:place], goal[place], *at[place + 1 :]))
+            one = self._valid(at)
+            if one is not None:
+                break
+        if one is None:
+            at, one = goal, self._valid(goal)
+        if one is None:
+            return None
+        self._points.setdefault(one, at)
+        return at, one
+
+    def _some_valid(self) -> Point | None:
+        """A valid point: drawn at random at first, later one of those that were found."""
+        if len(self._points) >= BATCH:
+            return self._chance.choice(list(self._points.values()))
+        for _ in range(_DRAWS_MAX):
+            point = self._drawn()
+            if self._valid(point) is not None:
+                return point
+        return self._chance.choice(list(self._points.values())) if self._points else None
+
+    def _drawn(self) -> Point:
+        return self._space.mended(tuple(self._chance.randrange(len(one.rows)) for one in self._space.dimensions))
+
+    def _fill(self, found: dict[Candidate, Point], wanted: int) -> None:
+        """Draws what is missing at random."""
+        for _ in range(_IDLE_MAX * BATCH):
+            if len(found) >= wanted:
+                break
+            near = self._near(self._drawn())
+            if near is not None and near[1] not in self._known and near[1] not in found:
+                point, one = near
+                found[one] = point
+                self._trials[one] = self._instead(None, point)

@@ -1,0 +1,190 @@
+"""The search: candidates are proposed, judged, and learned from, until there are enough or no more.
+
+Everything that is computed is kept in a store under the key of what was asked, and what is proposed depends only on the
+goals, their seed and the answers. So the same call repeats a search from its store, and continues one that was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import TypeAlias
+
+from .. import api
+from .._engine import InputError
+from ..errors import Interrupted
+from ..request import count
+from ..store import Store
+from . import goals as goals_file
+from .computing import Computer
+from .front import vector
+from .goals import Goals, Spec, near
+from .judge import Judge, Judged, run_request
+from .outcome import Reference, SearchReport
+from .propose import BATCH, ENUMERATED_MAX, Everything, Genetic, Proposer, Told
+from .rules import Learner, unsound
+from .space import Candidate, Point, candidate
+
+SearchProgress: TypeAlias = Callable[[int, int], object]
+"""Called with the number of candidates that are judged, and how many the search looks at."""
+
+_LEARNED_AT_ONCE = 4
+"""Rules that are learned from one batch, at most."""
+
+_AUDITED = 25
+"""Candidates of each rule that are tested in the end."""
+
+
+def search(
+    goals: Spec | Goals,
+    store: str | os.PathLike[str] | None = None,
+    *,
+    workers: int = 0,
+    cluster: str | None = None,
+    progress: SearchProgress | None = None,
+) -> SearchReport:
+    """Looks for the designs that reach some goals best and survive every crash that is tried.
+
+    Args:
+        goals: the goals, see `docs/search.md`.
+        store: the DuckDB file of everything that is computed; default the name of the goals with `.duckdb`, in the
+            current folder.
+        workers: processes that compute; 0 is one per processor, and there are never more. The results do not depend
+            on it.
+        cluster: address of a Dask scheduler whose workers compute instead.
+        progress: told how far it is.
+
+    Raises:
+        InputError: bad input, in one sentence.
+        EngineError: the engine has a fault of its own.
+        Interrupted: Ctrl-C; what was computed is in the store.
+    """
+    count("workers", workers)
+    asked = goals if isinstance(goals, Goals) else goals_file.load(goals)
+    path = Path(f"{asked.name}.duckdb" if store is None else store)
+    with Store(path) as opened, contextlib.closing(Computer(opened, workers=workers, cluster=cluster)) as computer:
+        try:
+            return _Search(asked, path, computer, progress).result()
+        except KeyboardInterrupt:
+            raise Interrupted from None
+
+
+class _Search:
+    """A search under way."""
+
+    def __init__(self, asked: Goals, path: Path, computer: Computer, progress: SearchProgress | None) -> None:
+        self._goals, self._path, self._computer, self._progress = asked, path, computer, progress
+        self._judge = Judge(asked, computer)
+        self._made: dict[Point, Candidate | None] = {}
+        self._judged: dict[Candidate, Judged] = {}
+        self._points: dict[Candidate, Point] = {}
+        self._learner = Learner(asked.space, self._judge, self._valid, asked.seed)
+
+    def result(self) -> SearchReport:
+        """Searches."""
+        references = self._references()
+        self._check_figures()
+        proposer, complete = self._proposer()
+        while batch := proposer.batch(self._goals.candidates - self._valid_ones()):
+            self._points |= {one: point for point, one in batch}
+            judged = self._look_at([one for _, one in batch])
+            self._check_figures()
+            proposer.tell([self._told(one) for one in judged])
+        self._audit()
+        return SearchReport(
+            goals=self._goals,
+            store=self._path,
+            judged=tuple(self._judged.values()),
+            tiers=tuple(tier.name for tier in self._judge.tiers),
+            rules=tuple(rule for rule in self._learner.rules if rule.covers),
+            references=references,
+            complete=complete,
+            computed=self._computer.computed,
+        )
+
+    def _references(self) -> tuple[Reference, ...]:
+        """Known designs, each with the promise of the goals, on the machine of the goals."""
+        goals = self._goals
+        pinned = {f"design.{key}": value for key, value in goals.promise.parts.items()}
+        found: list[tuple[str, Candidate]] = []
+        for name in goals.references:
+            with contextlib.suppress(InputError):
+                one = candidate(name, goals.space.variant, pinned)
+                api.resolve_request(run_request(goals, one, goals.workloads[0]))
+                found.append((name, one))
+        judged = self._judge.judge([one for _, one in found])
+        return tuple(Reference(name, one) for (name, _), one in zip(found, judged, strict=True))
+
+    def _check_figures(self) -> None:
+        """Checks that the figures that the goals name exist, once anything has figures."""
+        known = self._judge.figure_names
+        for name in self._goals.figures if known else ():
+            if name not in known:
+                raise InputError(f"{self._goals.name}: there is no figure '{name}'{near(name, known)}")
+
+    def _proposer(self) -> tuple[Proposer, bool]:
+        """Who proposes, and whether that is every candidate of the space."""
+        space = self._goals.space
+        if space.size <= ENUMERATED_MAX:
+            some = list(islice(self._all(), self._goals.candidates + 1))
+            if len(some) <= self._goals.candidates:
+                return Everything(iter(some)), True
+        return Genetic(space, self._valid, len(self._goals.objectives), self._goals.seed), False
+
+    def _all(self) -> Iterator[tuple[Point, Candidate]]:
+        seen: set[Candidate] = set()
+        for point in self._goals.space.points():
+            one = self._valid(point) if self._goals.space.mended(point) == point else None
+            if one is not None and one not in seen:
+                seen.add(one)
+                yield point, one
+
+    def _valid(self, point: Point) -> Candidate | None:
+        """What a point makes; None if the engine refuses it."""
+        if point not in self._made:
+            self._made[point] = None
+            with contextlib.suppress(InputError):
+                one = self._goals.space.candidate(point)
+                api.resolve_request(run_request(self._goals, one, self._goals.workloads[0]))
+                self._made[point] = one
+        return self._made[point]
+
+    def _valid_ones(self) -> int:
+        return sum(one.state != "refused" for one in self._judged.values())
+
+    def _look_at(self, batch: Sequence[Candidate]) -> list[Judged]:
+        """Judges a batch, except for what a rule rules out, and learns from what is refuted."""
+        ruled = {one: rule for one in batch if (rule := self._learner.covering(one)) is not None}
+        found = {one.candidate: one for one in self._judge.judge([one for one in batch if one not in ruled])}
+        for one, rule in ruled.items():
+            rule.covers.append(one)
+            found[one] = Judged(one, "ruled out", why=str(rule), counterexample=rule.example)
+        self._judged |= {one: found[one] for one in batch}
+        self._learn([found[one] for one in batch])
+        if self._progress is not None:
+            self._progress(self._valid_ones(), self._goals.candidates)
+        return [found[one] for one in batch]
+
+    def _learn(self, batch: Sequence[Judged]) -> None:
+        learned = 0
+        for one in batch:
+            if one.failed is None or learned == _LEARNED_AT_ONCE or self._learner.covering(one.candidate) is not None:
+                continue
+            rule = self._learner.learn(self._points[one.candidate], one.candidate, one.failed, one.counterexample)
+            learned += rule is not None
+
+    def _told(self, judged: Judged) -> Told:
+        left = len(self._judge.tiers) - judged.tiers_passed
+        infeasible = judged.excess if judged.state == "holds" else 1.0 + left
+        return Told(vector(judged, self._goals.objectives), infeasible)
+
+    def _audit(self) -> None:
+        """Tests the rules again, and judges what was ruled out by one that does not hold."""
+        while wrong := unsound(self._learner.rules, self._judge, _AUDITED):
+            again = list(chain.from_iterable(rule.covers for rule in wrong))
+            self._learner.rules = [rule for rule in self._learner.rules if rule not in wrong]
+            for start in range(0, len(again), BATCH):
+                self._look_at(again[start : start + BATCH])

@@ -1,0 +1,212 @@
+"""Goals of searches: what a file says, what it may not say, and the space of candidates that it describes."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import counterpoint as cp
+from counterpoint import api
+from counterpoint.request import Variant
+from counterpoint.searches import goals
+from counterpoint.searches.front import dominates, front
+from counterpoint.searches.goals import Limit, Objective
+from counterpoint.searches.judge import Judged
+from counterpoint.searches.space import PART, Candidate, Dimension, Space, When, differences
+
+_WRITES = {"objectives": {"nvm_writes": "minimise"}}
+
+
+def read(**tables: Any) -> goals.Goals:
+    return goals.load({"space": {"designs": ["secpm"]}, **_WRITES, **tables})
+
+
+def test_a_file_of_ten_lines_describes_a_search(tmp_path: Path) -> None:
+    file = tmp_path / "family.toml"
+    file.write_text(
+        'workloads = ["queue"]\n[run]\nmachine = "secpm"\ncontroller.aes_units = 2\n[space]\n'
+        'designs = ["secpm", "secpm-no-cwr"]\ncontroller.wpq_entries = { from = 16, to = 64, factor = 2 }\n'
+        '[objectives]\nnvm_writes = "minimise"\nthroughput_tps = { goal = "maximise", over = "min" }\n'
+        "[limits]\non_chip_bytes = { at_most = 4096 }\n"
+    )
+    found = goals.load(file)
+    assert (found.name, found.workloads, found.references[:2]) == ("family", ("queue",), ("secpm", "secpm-no-cwr"))
+    assert found.run == {"machine": "secpm", "set": ["controller.aes_units=2"]}
+    assert found.space.base == "secpm"
+    assert [(one.keys, one.rows) for one in found.space.dimensions] == [
+        (("design.counter_coalescing",), (("in-wpq",), ("off",))),
+        (("controller.wpq_entries",), ((16,), (32,), (64,))),
+    ]
+    assert found.objectives == (Objective("nvm_writes", 1), Objective("throughput_tps", -1, "min"))
+    assert found.limits == (Limit("on_chip_bytes", 4096, None),)
+    assert found.space.size == 6
+
+
+def test_every_value_of_a_part_leaves_out_the_seeded_faults() -> None:
+    (one,) = read(space={"base": "secpm", "design": {"minor_reset": "all"}}).space.dimensions
+    assert one == Dimension(("design.minor_reset",), (("at-once",), ("with-done-bit",)))
+
+
+def test_values_that_are_stated_replace_those_of_the_designs() -> None:
+    space = read(
+        space={"designs": ["secpm", "write-through"], "design": {"write_path": ["deferred"], "recovery": [[]]}}
+    ).space
+    rows = {one.keys: one.rows for one in space.dimensions}
+    assert rows[("design.write_path",)] == (("deferred",),)
+    assert rows[("design.recovery",)] == (((),),)
+    assert "recovery" not in space.fixed
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"objectives": {}}, "there are no objectives"),
+        (
+            {"objectives": {"nvm_writes": "less"}},
+            "objectives.nvm_writes is 'less'; it must be 'minimise' or 'maximise'",
+        ),
+        ({"objectives": {"nvm_writes": {"goal": "minimise", "over": "sum"}}}, "over is 'sum'; it must be one of mean"),
+        ({"goals": {}}, "goals does not exist"),
+        ({"workload": ["array"]}, "workload does not exist: did you mean 'workloads'?"),
+        ({"workloads": []}, "workloads is []; it must be a list of names"),
+        ({"workloads": ["arry"]}, "workload 'arry' does not exist"),
+        ({"candidates": 0}, "candidates is 0; it must be from 1 to 1000000"),
+        ({"candidates": "many"}, "candidates"),
+        ({"run": {"transaction": 3}}, "run.transaction does not exist: did you mean 'transactions'?"),
+        ({"run": {"variant": "printed"}}, "run.variant is 'printed'; it must be published or hardened"),
+        ({"run": {"design": {"write_path": "deferred"}}}, "run.design.write_path does not exist"),
+        ({"promise": {"line_atomic": "some"}}, "promise.line_atomic is 'some'; it must be one of none, marked, every"),
+        ({"promise": {"secret": 1}}, "promise.secret is 1; it must be true or false"),
+        ({"promise": {"atomic": True}}, "promise.atomic does not exist"),
+        ({"space": {}}, "space has neither a base nor designs"),
+        ({"space": {"designs": ["secpn"]}}, "design 'secpn' does not exist"),
+        ({"space": {"base": "secpm", "wpq_entries": [1]}}, "space.wpq_entries does not exist"),
+        ({"space": {"base": "secpm", "design": {"secret": [True]}}}, "what a design promises does not vary"),
+        (
+            {"space": {"base": "secpm", "design": {"write_paths": "all"}}},
+            "there is no part 'write_paths': did you mean",
+        ),
+        ({"space": {"base": "secpm", "design": {"write_path": "any"}}}, 'it must be a list of values, or "all"'),
+        (
+            {"space": {"base": "secpm", "zip": [{"a.b": [1], "c.d": [1, 2]}]}},
+            "must be of one length (a.b has 1, c.d has 2)",
+        ),
+        ({"space": {"base": "secpm", "zip": [3]}}, "space.zip 1 is 3"),
+        ({"when": [{"a.b": [1]}]}, "when 1 has no table 'then'"),
+        ({"when": [{"a.b": [1], "then": {"c.d": [1]}}]}, "when 1: a.b does not vary"),
+        ({"limits": {"nvm_writes": 3}}, "limits.nvm_writes is 3; it must be a table with at_most or at_least"),
+        ({"limits": {"nvm_writes": {"at_most": "3"}}}, "limits.nvm_writes.at_most is '3'; it must be a number"),
+    ],
+)
+def test_what_a_file_may_not_say_is_one_sentence(tables: dict[str, Any], said: str) -> None:
+    with pytest.raises(cp.InputError) as refused:
+        cp.search({"space": {"designs": ["secpm"]}, **_WRITES, **tables})
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+SPACE = Space(
+    "secpm",
+    "hardened",
+    {},
+    (
+        Dimension(("design.integrity",), (("none",), ("bonsai-tree",))),
+        Dimension(("design.tree_update",), (("eager",), ("lazy",))),
+        Dimension(("integrity.stop_loss",), ((1,), (4,))),
+    ),
+    (When({"design.integrity": ("none",)}, {"integrity.stop_loss": (1,)}),),
+)
+
+
+def test_parts_without_an_effect_make_no_other_candidate() -> None:
+    some = {SPACE.candidate((0, update, 0)) for update in (0, 1)}
+    assert len(some) == 1
+    (one,) = some
+    assert "tree_update" not in one.parts
+    assert one.sets == ("integrity.stop_loss=1",)
+
+
+def test_a_candidate_is_the_same_machine_as_its_settings_on_the_base() -> None:
+    one = SPACE.candidate((1, 1, 1))
+    resolved = api.resolve(one.base, "queue", set=one.sets)
+    stated = {key: list(value) if isinstance(value, tuple) else value for key, value in one.parts.items()}
+    assert resolved["parts"] == stated
+    assert resolved["machine"]["integrity"]["stop_loss"] == 4
+
+
+def test_conditions_mend_a_point_and_leave_one_that_keeps_them() -> None:
+    for point in SPACE.points():
+        mended = SPACE.mended(point)
+        if point[0] == 0:
+            assert mended == (0, point[1], 0)
+        else:
+            assert mended == point
+
+
+def test_differences_name_what_has_no_effect() -> None:
+    changed = differences(SPACE.candidate((0, 0, 0)), SPACE.candidate((1, 0, 0)))
+    assert changed["design.integrity"] == ("none", "bonsai-tree")
+    assert changed["design.tree_update"] == (None, "eager")
+    assert "integrity.stop_loss" not in changed
+
+
+def test_a_contradiction_is_no_candidate() -> None:
+    space = Space("secpm", "hardened", {"write_path": "ready-pairs"}, ())
+    with pytest.raises(cp.InputError, match="needs write_queues"):
+        space.candidate(())
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.booleans()), max_size=30))
+def test_the_front_is_what_nothing_beats(points: list[tuple[int, int, bool]]) -> None:
+    objectives = (Objective("a", 1), Objective("b", -1))
+    judged = [
+        Judged(
+            Candidate(f"{number:064}", "secpm", {}, {}, ()),
+            "holds" if holds else "refuted",
+            figures={"a": float(a), "b": float(b)},
+        )
+        for number, (a, b, holds) in enumerate(points)
+    ]
+    kept = [(a, b) for a, b, holds in points if holds]
+    best = {(a, b) for a, b in kept if not any(c <= a and d >= b and (c, d) != (a, b) for c, d in kept)}
+    found = [(one.figures["a"], one.figures["b"]) for one in front(judged, objectives)]
+    assert set(found) == best
+    assert len(found) == sum(point in best for point in kept), "of equal ones all"
+
+
+def test_dominance_needs_something_better() -> None:
+    assert dominates((1, 2), (1, 3))
+    assert not dominates((1, 2), (1, 2))
+    assert not dominates((1, 2), (0, 3))
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "excess"),
+    [
+        (Limit("x", 10, None), 10, 0.0),
+        (Limit("x", 10, None), 15, 0.5),
+        (Limit("x", None, 4), 3, 0.25),
+        (Limit("x", 0, None), 3, 3.0),
+        (Limit("x", 10, 4), 5, 0.0),
+        (Limit("x", 10, None), None, 1.0),
+    ],
+)
+def test_the_excess_of_a_limit_is_a_share_of_it(limit: Limit, value: float | None, excess: float) -> None:
+    assert limit.excess(value) == excess
+
+
+def test_effective_parts_are_those_of_the_list_of_parts() -> None:
+    known = {part.key for part in cp.parts()}
+    for design, variant in product(cp.designs(), get_args(Variant)):
+        found = api.effective_parts(design.name, variant=variant)
+        assert set(found) <= known
+        stated = {
+            key: tuple(v) if isinstance(v, list) else v for key, v in api.design_parts(design.name, variant).items()
+        }
+        assert found == stated
+    assert PART not in "".join(known)

@@ -1,0 +1,338 @@
+"""The search: the only survivor of a space is found, the same again from the store and after an interruption."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+
+import counterpoint as cp
+from counterpoint.executor import worker
+from counterpoint.searches import computing, propose, search
+from counterpoint.searches.files import command, design_text, write_designs
+from counterpoint.searches.goals import load
+from counterpoint.searches.ladder import CrashTest
+from counterpoint.searches.propose import Genetic, Told
+from counterpoint.searches.rules import Learner, Rule, unsound
+from counterpoint.searches.space import Candidate, Dimension, Space
+
+SURVIVOR: dict[str, Any] = {
+    "name": "survivor",
+    "workloads": ["linked-list", "queue"],
+    "references": ["secpm-no-cwr", "write-through", "unencrypted"],
+    "run": {"machine": "secpm", "transactions": 20, "footprint": "1MiB"},
+    "promise": {"line_atomic": "every"},
+    "space": {
+        "base": "secpm-no-cwr",
+        "controller": {"wpq_entries": [32, 64]},
+        "design": {
+            "write_path": ["deferred", "write-through", "staged-pair"],
+            "minor_reset": ["at-once", "with-done-bit"],
+            "append_order": ["bump-order", "unit-order"],
+            "registers": {"reencryption_status": ["volatile", "adr"], "staging_register": ["volatile"]},
+            "recovery": [["resume-reencryption"]],
+        },
+    },
+    "objectives": {"transaction_latency_ns_mean": "minimise", "on_chip_bytes": "minimise"},
+}
+"""Of these parts only those of `secpm-no-cwr` survive."""
+
+
+class Inline:
+    """Computes in this process, so that a test sees all of it; ends like Ctrl-C after so many tasks."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self.left = most
+        self.outcomes: list[Any] = []
+
+    def room(self) -> int:
+        return 1 - len(self.outcomes)
+
+    def submit(self, task: Any) -> None:
+        if self.left is not None:
+            if self.left == 0:
+                raise KeyboardInterrupt
+            self.left -= 1
+        self.outcomes.append(worker.work(task))
+
+    def wait(self, seconds: float) -> Sequence[Any]:
+        del seconds
+        ended, self.outcomes = self.outcomes, []
+        return ended
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_batches() -> Iterator[None]:
+    """So that what is learned from one batch rules candidates of the next one out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(propose, "BATCH", 8)
+        yield
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory, small_batches: None) -> cp.SearchReport:
+    return cp.search(SURVIVOR, tmp_path_factory.mktemp("survivor") / "s.duckdb")
+
+
+def documents(report: cp.SearchReport) -> dict[str, Any]:
+    return {key: value for key, value in report.to_dict().items() if key != "store"}
+
+
+def test_the_only_survivor_of_a_space_is_found(found: cp.SearchReport) -> None:
+    assert found.complete
+    assert found.valid == 48
+    held = {one.candidate.parts["write_path"] for one in found.judged if one.state == "holds"}
+    assert held == {"staged-pair"}
+    assert len(found.front) == 2, "one for each size of the queue"
+    for one in found.front:
+        assert found.names_of(one) == ["secpm-no-cwr"]
+        assert one.tiers_passed == len(found.tiers)
+        assert one.crash_points > 1000
+    assert found.counts["refuted"] + found.counts["ruled out"] == 46
+
+
+def test_what_is_refuted_has_its_smallest_counterexample(found: cp.SearchReport) -> None:
+    refuted = [one for one in found.judged if one.state == "refuted"]
+    assert refuted
+    for one in refuted:
+        shown = one.counterexample
+        assert shown is not None
+        words = shlex.split(shown.command)
+        assert words[:2] == ["counterpoint", "crash"]
+        assert shown.transactions is not None
+        assert shown.transactions <= 40
+
+
+def test_the_command_of_a_counterexample_shows_it(found: cp.SearchReport, cli: Cli) -> None:
+    shown = next(one.counterexample for one in found.judged if one.counterexample is not None)
+    outcome = cli(*shlex.split(shown.command)[1:], "--json")
+    assert outcome.code == 1
+    assert shown.rule in {one["rule"] for one in json.loads(outcome.out)["violations"]}
+
+
+def test_what_is_learned_is_true_of_everything_it_rules_out(found: cp.SearchReport) -> None:
+    assert found.rules
+    for rule in found.rules:
+        assert rule.tested > 0
+        variant = found.goals.space.variant
+        for one in rule.covers:
+            assert rule.applies(one)
+            answer = worker._crash(rule.test.request(one, variant))
+            assert answer["violation_count"] > 0, f"{rule} rules out {one.sets}"
+
+
+def test_known_designs_have_their_place(found: cp.SearchReport) -> None:
+    told = {one.design: found.outcome_of(one) for one in found.references}
+    assert told["secpm-no-cwr"] == "on the front"
+    assert told["write-through"].startswith("breaks '")
+    assert told["unencrypted"].startswith("breaks 'plaintext'")
+
+
+def test_a_search_is_the_same_from_its_store(found: cp.SearchReport, tmp_path: Path) -> None:
+    store = shutil.copy(found.store, tmp_path / "again.duckdb")
+    again = cp.search(SURVIVOR, store)
+    assert again.computed == 0
+    assert documents(again) == documents(found)
+
+
+def test_a_search_that_was_interrupted_goes_on(
+    found: cp.SearchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "s.duckdb"
+    monkeypatch.setattr(computing, "Processes", lambda workers: Inline(100))
+    with pytest.raises(cp.Interrupted):
+        cp.search(SURVIVOR, store)
+    monkeypatch.setattr(computing, "Processes", lambda workers: Inline())
+    rest = cp.search(SURVIVOR, store)
+    assert 0 < rest.computed <= found.computed - 100
+    assert documents(rest) == documents(found)
+
+
+def test_the_genetic_search_finds_the_same_front_and_is_the_same_twice(
+    found: cp.SearchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "ENUMERATED_MAX", 0)
+    store = shutil.copy(found.store, tmp_path / "s.duckdb")
+    first = cp.search(SURVIVOR, store)
+    assert not first.complete
+    assert [one.candidate for one in first.front] == [one.candidate for one in found.front]
+    assert documents(cp.search(SURVIVOR, store)) == documents(first)
+
+
+def test_a_limit_leaves_out_what_is_beyond_it(found: cp.SearchReport, tmp_path: Path) -> None:
+    store = shutil.copy(found.store, tmp_path / "s.duckdb")
+    small = min(one.figures["on_chip_bytes"] or 0.0 for one in found.front)
+    limited = cp.search({**SURVIVOR, "limits": {"on_chip_bytes": {"at_most": small}}}, store)
+    assert [one.figures["on_chip_bytes"] for one in limited.front] == [small]
+    none = cp.search({**SURVIVOR, "limits": {"on_chip_bytes": {"at_most": 1}}}, store)
+    assert none.front == ()
+    assert any(one.excess > 0 for one in none.judged)
+
+
+def test_a_figure_that_does_not_exist_is_bad_input(found: cp.SearchReport, tmp_path: Path) -> None:
+    store = shutil.copy(found.store, tmp_path / "s.duckdb")
+    with pytest.raises(cp.InputError, match="there is no figure 'nvm_write': did you mean 'nvm_writes'"):
+        cp.search({**SURVIVOR, "objectives": {"nvm_write": "minimise"}}, store)
+
+
+def test_the_front_is_written_as_files_that_other_commands_take(
+    found: cp.SearchReport, tmp_path: Path, cli: Cli
+) -> None:
+    written = write_designs(found, tmp_path)
+    assert len(written) == 4, "a design and a machine each"
+    for one in found.front:
+        design = tmp_path / f"{one.candidate.name}.toml"
+        assert design.read_text() == design_text(found, one)
+        assert cli("crash", str(design), "linked-list", "--machine", "small", "--transactions", "5").code == 0
+        words = shlex.split(command(found, one, str(tmp_path)))
+        outcome = cli(*words[1:], "--json")
+        assert outcome.code == 0, outcome.err
+        document = json.loads(outcome.out)
+        assert document["machine"].endswith(".machine")
+        assert document["parts"] == {
+            key: list(value) if isinstance(value, tuple) else value for key, value in one.candidate.parts.items()
+        }
+
+
+def test_a_frame_has_a_row_for_each_candidate(found: cp.SearchReport) -> None:
+    frame = found.frame()
+    assert frame.height == 48
+    assert frame["front"].sum() == sum(1 + len(found.equals(one)) for one in found.front)
+    assert frame["design.write_path"].n_unique() == 3
+
+
+class Fails:
+    """Answers for tests as some function of a candidate says."""
+
+    def __init__(self, broken: Any) -> None:
+        self._broken = broken
+        self.asked = 0
+
+    def fails(self, test: CrashTest, candidates: Sequence[Candidate]) -> list[str | None]:
+        self.asked += len(candidates)
+        return [self._broken(one.machine) for one in candidates]
+
+
+_SPACE = Space("secpm", "hardened", {}, tuple(Dimension((f"a.{name}",), ((0,), (1,), (2,))) for name in "abcde"))
+_TEST = CrashTest("every event", "queue", {}, True)
+
+
+def _made(point: tuple[int, ...]) -> Candidate:
+    values = _SPACE.values(point)
+    return Candidate(json.dumps(values), "secpm", {}, values, ())
+
+
+def _learned(broken: Any, point: tuple[int, ...]) -> Rule | None:
+    judge: Any = Fails(broken)
+    return Learner(_SPACE, judge, _made, 1).learn(point, _made(point), _TEST, None)
+
+
+def test_a_rule_has_exactly_what_breaks() -> None:
+    rule = _learned(lambda values: "line" if values["a.a"] == 1 and values["a.c"] == 2 else "", (1, 0, 2, 0, 1))
+    assert rule is not None
+    assert rule.values == {"a.a": 1, "a.c": 2}
+    assert rule.tested >= 15
+    assert "With a.a = 1 and a.c = 2, queue breaks the rule 'line'" in str(rule)
+
+
+def test_two_causes_at_once_are_told_apart() -> None:
+    """With both, no change of one part lets the test pass; the draws show that nothing at all is no cause."""
+    rule = _learned(lambda values: "line" if values["a.a"] == 1 or values["a.c"] == 2 else "", (1, 0, 2, 0, 1))
+    assert rule is not None
+    assert rule.values in ({"a.a": 1}, {"a.c": 2})
+
+
+def test_another_broken_rule_is_another_cause() -> None:
+    def broken(values: Any) -> str:
+        return "line" if values["a.a"] == 1 else "pad_reuse"
+
+    rule = _learned(broken, (1, 0, 0, 0, 0))
+    assert rule is not None
+    assert rule.values == {"a.a": 1}
+
+
+def test_a_rule_that_does_not_hold_is_found_in_the_end() -> None:
+    rule = Rule({"a.a": 1}, _TEST, "line", None, 16)
+    rule.covers = [_made((1, 0, 0, 0, place)) for place in range(3)]
+    judge: Any = Fails(lambda values: "" if values["a.e"] == 2 else "line")
+    assert unsound([rule], judge, 25) == [rule]
+    judge = Fails(lambda values: "line")
+    assert unsound([rule], judge, 25) == []
+    assert rule.tested == 19
+
+
+def test_what_a_wrong_rule_ruled_out_is_judged_after_all(
+    found: cp.SearchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Learner.learn
+
+    def wrong(self: Learner, *arguments: Any) -> Rule | None:
+        rule = real(self, *arguments)
+        if len(self.rules) == 1:
+            self.rules.insert(0, Rule({"controller.wpq_entries": 64}, self.rules[0].test, "line", None, 1))
+        return rule
+
+    monkeypatch.setattr(Learner, "learn", wrong)
+    store = shutil.copy(found.store, tmp_path / "s.duckdb")
+    again = cp.search(SURVIVOR, store)
+    assert [one.candidate for one in again.front] == [one.candidate for one in found.front]
+    assert not any("wpq_entries" in str(rule) for rule in again.rules)
+
+
+def test_the_genetic_proposer_proposes_each_candidate_once() -> None:
+    proposer = Genetic(_SPACE, _made, 1, 1)
+    seen: list[Candidate] = []
+    while batch := proposer.batch(1000):
+        seen += [one for _, one in batch]
+        proposer.tell([Told((float(sum(one.machine.values())),), 0.0) for _, one in batch])  # type: ignore[arg-type]
+    assert len(seen) == len(set(seen))
+    assert len(seen) > 200, "of 243"
+
+
+def test_goals_that_were_read_are_searched_as_they_are(found: cp.SearchReport, tmp_path: Path) -> None:
+    store = shutil.copy(found.store, tmp_path / "s.duckdb")
+    assert documents(cp.search(load(SURVIVOR), store)) == documents(found)
+
+
+def test_the_command_prints_the_front_and_writes_it(found: cp.SearchReport, tmp_path: Path, cli: Cli) -> None:
+    file = tmp_path / "goals.json.toml"
+    file.write_text(_toml(SURVIVOR))
+    store = shutil.copy(found.store, tmp_path / "s.duckdb")
+    outcome = cli("search", str(file), "--store", str(store), "--out", str(tmp_path / "out"))
+    assert outcome.code == 0, outcome.err
+    for one in found.front:
+        assert one.candidate.name in outcome.out
+        assert (tmp_path / "out" / "designs" / f"{one.candidate.name}.toml").exists()
+    assert "Every candidate of the space was looked at." in outcome.out
+    assert (tmp_path / "out" / "search.html").exists()
+    document = json.loads(cli("search", str(file), "--store", str(store), "--json").out)
+    assert {**document, "store": ""} == {**json.loads(json.dumps(found.to_dict())), "store": ""}
+
+
+def test_a_search_without_a_front_ends_with_1(found: cp.SearchReport, tmp_path: Path, cli: Cli) -> None:
+    file = tmp_path / "none.toml"
+    file.write_text(_toml({**SURVIVOR, "limits": {"on_chip_bytes": {"at_most": 1}}}))
+    store = shutil.copy(found.store, tmp_path / "s.duckdb")
+    outcome = cli("search", str(file), "--store", str(store))
+    assert outcome.code == 1
+    assert "None survives within the limits." in outcome.out
+
+
+def _toml(document: dict[str, Any]) -> str:
+    """A document as TOML: JSON's values are TOML's, but for its objects."""
+
+    def inline(value: Any) -> str:
+        if isinstance(value, dict):
+            return "{ " + ", ".join(f"{key} = {inline(one)}" for key, one in value.items()) + " }"
+        return json.dumps(value)
+
+    return "\n".join(f"{key} = {inline(value)}" for key, value in document.items()) + "\n"
