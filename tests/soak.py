@@ -48,11 +48,15 @@ def main() -> int:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--fuzz-seconds", type=int, default=60, help="for each reader; 0: none is fuzzed")
     parser.add_argument("--design", action="append", help="crash this one only, a name or a file; repeatable")
+    parser.add_argument("--designs", type=Path, help="crash those of a folder, as search writes it")
     parser.add_argument("--set", action="append", default=[], help="a value of every machine, such as the log's")
-    parser.add_argument("--crash-points", type=int, help="crash each --design so often, however long that takes")
+    parser.add_argument("--crash-points", type=int, help="crash each of these so often, however long that takes")
     arguments = parser.parse_args()
-    if arguments.design:
-        return own(arguments.design, arguments.set, arguments.first_seed, arguments.crash_points, arguments.minutes)
+    designs = arguments.design or []
+    if arguments.designs:
+        designs += [str(path) for path in sorted(arguments.designs.glob("*.toml")) if ".machine" not in path.suffixes]
+    if designs:
+        return own(designs, arguments.set, arguments.first_seed, arguments.crash_points, arguments.minutes)
     fuzzed = fuzz(arguments.fuzz_seconds) if arguments.fuzz_seconds else "no reader fuzzed"
     if fuzzed is None:
         return 1

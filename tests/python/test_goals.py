@@ -16,8 +16,8 @@ from counterpoint.request import Variant
 from counterpoint.searches import goals
 from counterpoint.searches.front import dominates, front
 from counterpoint.searches.goals import Limit, Objective
-from counterpoint.searches.judge import Judged
-from counterpoint.searches.space import PART, Candidate, Dimension, Space, When, differences
+from counterpoint.searches.space import PART, Candidate, Dimension, Space, When, candidate, differences
+from counterpoint.searches.verdict import Judged
 
 _WRITES = {"objectives": {"nvm_writes": "minimise"}}
 
@@ -146,6 +146,21 @@ def test_conditions_mend_a_point_and_leave_one_that_keeps_them() -> None:
             assert mended == (0, point[1], 0)
         else:
             assert mended == point
+
+
+def test_a_space_of_designs_has_each_of_them() -> None:
+    """Also where parts of one design have no effect in another."""
+    names = [design.name for design in cp.designs()]
+    space = read(space={"designs": names}).space
+    pinned = {PART + key: value for key, value in goals.Promise().parts.items()}
+    for name in names:
+        parts = api.effective_parts(name)
+        point = tuple(
+            next((place for place, (value,) in enumerate(one.rows) if parts.get(one.keys[0][len(PART) :]) == value), 0)
+            for one in space.dimensions
+        )
+        found = space.candidate(point)
+        assert found.parts == candidate(name, "hardened", pinned).parts, name
 
 
 def test_differences_name_what_has_no_effect() -> None:

@@ -22,6 +22,7 @@ import pytest
 from conftest import Cli
 from distributed import Client
 from polars.testing import assert_frame_equal
+from test_searches import SURVIVOR
 from test_sweep import TINY
 
 import counterpoint as cp
@@ -121,6 +122,16 @@ def _hosts(store: Path) -> list[str]:
 
     with duckdb.connect(store, read_only=True) as connection:
         return [name for (name,) in connection.execute("SELECT DISTINCT worker FROM hosts").fetchall()]
+
+
+def test_a_search_on_a_cluster_finds_what_processes_find(scheduler: str, tmp_path: Path) -> None:
+    goals = {**SURVIVOR, "workloads": ["queue"], "references": ["secpm-no-cwr"]}
+    with _worker(scheduler):
+        _wait_for_workers(scheduler, 1)
+        cluster = cp.search(goals, tmp_path / "cluster.duckdb", cluster=scheduler)
+    local = cp.search(goals, tmp_path / "local.duckdb")
+    assert cluster.front
+    assert {**cluster.to_dict(), "store": ""} == {**local.to_dict(), "store": ""}
 
 
 def test_a_worker_with_another_engine_is_refused(scheduler: str, cli: Cli, tmp_path: Path) -> None:

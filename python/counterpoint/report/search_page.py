@@ -9,9 +9,9 @@ from typing import Any
 from .. import api, units
 from ..searches.files import command
 from ..searches.front import vector
-from ..searches.judge import Judged
 from ..searches.outcome import SearchReport
 from ..searches.space import PART, Value, written
+from ..searches.verdict import Judged
 from . import colours
 from .templates import template
 
@@ -19,7 +19,7 @@ REFUTED_MAX = 200
 """Refuted candidates that are listed; `--json` has all."""
 
 _DRAWN_MAX = 3000
-"""Candidates that survive and are drawn, those nearest to the front first."""
+"""Beaten candidates that are drawn, those nearest to the front first."""
 
 
 def render(report: SearchReport) -> str:
@@ -66,10 +66,12 @@ def _facts(report: SearchReport) -> dict[str, str]:
         "space": units.count_of(goals.space.size, "point"),
         "candidates": units.number(report.valid) + (", all that there are" if report.complete else ""),
         "survive every crash tried": units.number(counts.get("holds", 0)),
+        "passed over, beaten by these or beyond a limit": units.number(counts.get("passed over", 0)),
         "refuted": units.number(counts.get("refuted", 0)),
         "ruled out by what was learned": units.number(counts.get("ruled out", 0)),
         "promise": "every program recovers; " + "; ".join(promise),
         "workloads": ", ".join(goals.workloads),
+        "crashed": ", ".join(goals.crash_workloads),
         "base": f"{goals.space.base} ({goals.space.variant})",
         "engine": api.engine_version(),
     }
@@ -104,7 +106,7 @@ def _picture(report: SearchReport) -> dict[str, Any]:
     """What the picture draws: axes, and points with what is told of them."""
     objectives = report.goals.objectives
     shown = {one.candidate for kept in report.front for one in (kept, *report.equals(kept))}
-    others = [one for one in report.judged if one.qualifies and one.candidate not in shown]
+    others = [one for one in report.judged if one.figures and not one.excess and one.candidate not in shown]
     others.sort(key=lambda one: sum(_ranks(report, one)))
     drawn = [*((one, "front") for one in report.front), *((one, "other") for one in others[:_DRAWN_MAX])]
     held = [one for one in report.references if one.judged.state == "holds"]
@@ -136,5 +138,6 @@ def _point(report: SearchReport, one: Judged, kind: str, told: str) -> dict[str,
         "told": told if kind != "reference" else "a built-in design",
         "as": names if kind != "reference" else "",
         "covered": f"{units.number(one.crash_points)} power failures survived, "
-        f"{one.tiers_passed} of {len(report.tiers)} kinds of tests passed, no counterexample",
+        f"{one.tiers_passed} of {len(report.tiers)} kinds of tests passed, no counterexample"
+        + (f"; not tested further, because it is {one.why}" if one.state == "passed over" else ""),
     }

@@ -23,8 +23,9 @@ from ..store import Store
 from . import figures
 from .computing import Computer
 from .goals import Goals, Promise, near
-from .judge import Counterexample, Judge, Judged, run_request
+from .judge import Judge, run_request
 from .space import PART, Candidate, Space, Value, candidate
+from .verdict import Counterexample, Judged
 
 FIGURES = (
     "transaction_latency_ns_mean",
@@ -148,6 +149,7 @@ def explain(
         name="explain",
         text="",
         workloads=works,
+        crash_workloads=works,
         run=asked,
         promise=promise,
         space=Space(names[0], variant, {}, ()),

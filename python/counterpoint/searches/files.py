@@ -10,9 +10,9 @@ from pathlib import Path
 
 from .. import api
 from ..files import prepare_folder, write_text
-from .judge import Judged
 from .outcome import SearchReport
 from .space import PART, Candidate, Value
+from .verdict import Judged
 
 
 def write_designs(report: SearchReport, folder: str | os.PathLike[str]) -> list[Path]:

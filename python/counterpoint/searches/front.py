@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .goals import Objective
-from .judge import Judged
+from .verdict import Judged
 
 BEYOND = 1e30
 """What stands for a figure of a candidate that has none, where a number is needed."""

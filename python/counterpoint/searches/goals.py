@@ -31,7 +31,7 @@ CANDIDATES_MAX = 1_000_000
 _OVER: tuple[Over, ...] = ("mean", "max", "min")
 _BEST = {"minimise": 1, "maximise": -1}
 _TABLES = ("run", "promise", "space", "when", "objectives", "limits")
-_TEXTS = ("name", "workloads", "references", "candidates", "seed")
+_TEXTS = ("name", "workloads", "crash_workloads", "references", "candidates", "seed")
 _PROMISES = ("line_atomic", "secret", "integrity")
 _PINNED = ("crash_consistent", "line_atomic", "secret")
 """Parts that say what a design promises: the goals set them for all candidates alike."""
@@ -106,7 +106,8 @@ class Goals:
 
     Attributes:
         text: the file.
-        workloads: the programs.
+        workloads: the programs that are measured.
+        crash_workloads: those of the crash tests.
         run: options of every run, machine values under `set`.
         space: what varies.
         references: designs that are judged as well, to see where they lie.
@@ -117,6 +118,7 @@ class Goals:
     name: str
     text: str
     workloads: tuple[str, ...]
+    crash_workloads: tuple[str, ...]
     run: Mapping[str, Any]
     promise: Promise
     space: Space
@@ -165,7 +167,8 @@ class _Reader:
             raise InputError(f"{self.place}: run.variant is {_shown(variant)}; it must be published or hardened")
         space, designs = self._space(variant, promise)
         workloads = self._names("workloads", self.document, api.COMPARE_WORKLOADS)
-        for work in workloads:
+        crashed = self._names("crash_workloads", self.document, workloads)
+        for work in dict.fromkeys([*workloads, *crashed]):
             self._check_workload(work)
             # What the engine refuses of the base itself needs no search.
             api.resolve(space.base, work, **run)
@@ -179,6 +182,7 @@ class _Reader:
             name=name,
             text=self.text,
             workloads=workloads,
+            crash_workloads=crashed,
             run=run,
             promise=promise,
             space=space,

@@ -1,73 +1,23 @@
-"""Judges candidates: the crash tests first, then, of those that pass all, the figures."""
+"""Judges candidates: the cheapest crash tests first, then figures, then all other crash tests of those that matter.
+
+A candidate that a proven one beats, or that is beyond a limit, is passed over once its figures are known: the tests
+that remain could not bring it to the front.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 from ..answers import Answer
 from . import figures
 from .computing import Computer
-from .goals import Goals, Limit, Objective
+from .front import dominates, vector
+from .goals import Goals
 from .ladder import CrashTest, Tier, tiers
 from .space import Candidate
-
-State: TypeAlias = Literal["holds", "refuted", "ruled out", "refused"]
-"""What became of a candidate: it passed every test; it failed one; a learnt rule covers it; the engine refuses it."""
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """A power failure that a candidate does not survive, in the smallest run that was found.
-
-    Attributes:
-        test: the tier of the test that it failed.
-        workload: the program.
-        rule: the rule that is broken, as in `results.Violation`.
-        explanation: what happens, in words.
-        command: the command line that shows it.
-        transactions: of the smallest run.
-        event: power fails after this one.
-    """
-
-    test: str
-    workload: str
-    rule: str
-    explanation: str
-    command: str
-    transactions: int | None
-    event: int
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A candidate and what became of it.
-
-    Attributes:
-        tiers_passed: how many tiers of tests it has passed.
-        crash_points: power failures that it has survived.
-        why: why it is refused; which rule rules it out.
-        failed: the test that it failed.
-        counterexample: what showed that.
-        figures: those that goals name, by name; empty unless it holds.
-        excess: by how much it is beyond the limits.
-    """
-
-    candidate: Candidate
-    state: State
-    tiers_passed: int = 0
-    crash_points: int = 0
-    why: str = ""
-    failed: CrashTest | None = None
-    counterexample: Counterexample | None = None
-    figures: Mapping[str, float | None] = field(default_factory=dict)
-    excess: float = 0.0
-
-    @property
-    def qualifies(self) -> bool:
-        """It holds, and is within all limits."""
-        return self.state == "holds" and self.excess == 0.0
+from .verdict import Counterexample, Judged
 
 
 class Judge:
@@ -80,23 +30,27 @@ class Judge:
         self.figure_names: list[str] = []
         self._points: dict[Candidate, int] = {}
 
-    def judge(self, candidates: Sequence[Candidate]) -> list[Judged]:
-        """What becomes of each candidate, in order."""
-        found = self.tested(candidates)
-        held = [one for one in candidates if one not in found]
-        measured = dict(zip(held, self.measured(held), strict=True))
-        passed = self._points
-        judged = []
-        for one in candidates:
-            if one in found:
-                judged.append(found[one])
-                continue
-            runs, refused = measured[one]
+    def judge(self, candidates: Sequence[Candidate], proven: Sequence[Judged] | None = None) -> list[Judged]:
+        """What becomes of each candidate, in order.
+
+        Args:
+            candidates: all different.
+            proven: candidates that hold; what one of them beats, or what is beyond a limit, is passed over. None to
+                test everything to the end.
+        """
+        found = self.tested(candidates, range(1))
+        left = [one for one in candidates if one not in found]
+        for one, (runs, refused) in zip(left, list(self.measured(left)), strict=True):
             if refused:
-                judged.append(Judged(one, "refused", len(self.tiers), passed[one], refused))
+                found[one] = Judged(one, "refused", 1, self._points[one], refused)
             else:
-                judged.append(self._held(one, runs, passed[one]))
-        return judged
+                found[one] = self._measured(one, runs, proven)
+        left = [one for one in left if found[one].state == "holds"]
+        failed = self.tested(left, range(1, len(self.tiers)))
+        for one in left:
+            points = self._points[one]
+            found[one] = failed.get(one) or replace(found[one], tiers_passed=len(self.tiers), crash_points=points)
+        return [found[one] for one in candidates]
 
     def survived(self, one: Candidate) -> int:
         """The power failures that a candidate has survived in its tests."""
@@ -108,12 +62,14 @@ class Judge:
         answers = self._computer.ask("crash", [test.request(one, variant) for one in candidates])
         return [None if isinstance(answer, str) else _broken(answer) for answer in answers]
 
-    def tested(self, candidates: Sequence[Candidate]) -> dict[Candidate, Judged]:
-        """Those that do not pass every test, and why not."""
+    def tested(self, candidates: Sequence[Candidate], numbers: Iterable[int] | None = None) -> dict[Candidate, Judged]:
+        """Those that do not pass every test of some tiers, by default of all, and why not."""
         variant = self.goals.space.variant
-        self._points |= dict.fromkeys(candidates, 0)
         found: dict[Candidate, Judged] = {}
-        for number, tier in enumerate(self.tiers):
+        for number in range(len(self.tiers)) if numbers is None else numbers:
+            tier = self.tiers[number]
+            if number == 0:
+                self._points |= dict.fromkeys(candidates, 0)
             left = [one for one in candidates if one not in found]
             asked = [test.request(one, variant) for one in left for test in tier.tests]
             answers = iter(self._computer.ask("crash", asked))
@@ -169,16 +125,26 @@ class Judge:
             refused = next((answer for answer in answers if isinstance(answer, str)), "")
             yield ([], refused) if refused else (_figures(answers), "")
 
-    def _held(self, one: Candidate, runs: Sequence[figures.Figures], points: int) -> Judged:
+    def _measured(self, one: Candidate, runs: Sequence[figures.Figures], proven: Sequence[Judged] | None) -> Judged:
+        """A candidate with its figures: it holds so far, or is passed over."""
         if not self.figure_names:
             self.figure_names = figures.names(runs)
-        asked: Iterable[Objective | Limit] = (*self.goals.objectives, *self.goals.limits)
-        found = {each.figure: figures.over(each.figure, runs, each.over) for each in self.goals.objectives}
-        excess = sum(limit.excess(figures.over(limit.figure, runs, limit.over)) for limit in self.goals.limits)
-        for each in asked:
+        goals = self.goals
+        found = {each.figure: figures.over(each.figure, runs, each.over) for each in goals.objectives}
+        excess = sum(limit.excess(figures.over(limit.figure, runs, limit.over)) for limit in goals.limits)
+        excess += sum(value is None for value in found.values())
+        for each in goals.limits:
             found.setdefault(each.figure, figures.over(each.figure, runs, each.over))
-        excess += sum(found[each.figure] is None for each in self.goals.objectives)
-        return Judged(one, "holds", len(self.tiers), points, figures=found, excess=excess)
+        judged = Judged(one, "holds", 1, self._points[one], figures=found, excess=excess)
+        if proven is None:
+            return judged
+        if excess:
+            return replace(judged, state="passed over", why="beyond the limits")
+        place = vector(judged, goals.objectives)
+        better = next((other for other in proven if dominates(vector(other, goals.objectives), place)), None)
+        return (
+            judged if better is None else replace(judged, state="passed over", why=f"beaten by {better.candidate.name}")
+        )
 
 
 def run_request(goals: Goals, one: Candidate, workload: str) -> dict[str, Any]:

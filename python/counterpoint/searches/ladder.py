@@ -91,7 +91,7 @@ def tiers(goals: Goals) -> tuple[Tier, ...]:
             if on_own and "machine" not in own:
                 options["machine"] = api.machine_of(goals.space.base)
             options["set"] = [*(own_sets if on_own else log), *test.get("set", ())]
-            tests += [CrashTest(tier["name"], workload, options, values) for workload in goals.workloads]
+            tests += [CrashTest(tier["name"], workload, options, values) for workload in goals.crash_workloads]
         if tests:
             found.append(Tier(tier["name"], tuple(tests)))
     return tuple(found)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from .front import dominates, front, vector
 from .goals import Goals
-from .judge import Judged
 from .rules import Rule
 from .space import Value, differences, written
+from .verdict import Judged
 
 if TYPE_CHECKING:
     import polars as pl
@@ -153,6 +153,7 @@ class SearchReport:
             "base": goals.space.base,
             "variant": goals.space.variant,
             "workloads": list(goals.workloads),
+            "crash_workloads": list(goals.crash_workloads),
             "promise": asdict(goals.promise),
             "objectives": [asdict(one) for one in goals.objectives],
             "limits": [asdict(one) for one in goals.limits],

@@ -14,9 +14,10 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .judge import Counterexample, Judge
+from .judge import Judge
 from .ladder import CrashTest
 from .space import PART, Candidate, Point, Space, Value
+from .verdict import Counterexample
 
 DRAWN = 16
 """Candidates that share a cause and are tested before it becomes a rule."""

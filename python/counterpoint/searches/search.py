@@ -20,13 +20,14 @@ from ..request import count
 from ..store import Store
 from . import goals as goals_file
 from .computing import Computer
-from .front import vector
+from .front import front, vector
 from .goals import Goals, Spec, near
-from .judge import Judge, Judged, run_request
+from .judge import Judge, run_request
 from .outcome import Reference, SearchReport
 from .propose import BATCH, ENUMERATED_MAX, Everything, Genetic, Proposer, Told
 from .rules import Learner, unsound
 from .space import Candidate, Point, candidate
+from .verdict import Judged
 
 SearchProgress: TypeAlias = Callable[[int, int], object]
 """Called with the number of candidates that are judged, and how many the search looks at."""
@@ -158,7 +159,9 @@ class _Search:
     def _look_at(self, batch: Sequence[Candidate]) -> list[Judged]:
         """Judges a batch, except for what a rule rules out, and learns from what is refuted."""
         ruled = {one: rule for one in batch if (rule := self._learner.covering(one)) is not None}
-        found = {one.candidate: one for one in self._judge.judge([one for one in batch if one not in ruled])}
+        proven = front(list(self._judged.values()), self._goals.objectives)
+        judged = self._judge.judge([one for one in batch if one not in ruled], proven)
+        found = {one.candidate: one for one in judged}
         for one, rule in ruled.items():
             rule.covers.append(one)
             found[one] = Judged(one, "ruled out", why=str(rule), counterexample=rule.example)
@@ -178,7 +181,7 @@ class _Search:
 
     def _told(self, judged: Judged) -> Told:
         left = len(self._judge.tiers) - judged.tiers_passed
-        infeasible = judged.excess if judged.state == "holds" else 1.0 + left
+        infeasible = judged.excess if judged.state in ("holds", "passed over") else 1.0 + left
         return Told(vector(judged, self._goals.objectives), infeasible)
 
     def _audit(self) -> None:
