@@ -27,6 +27,8 @@ _CALLS = {
     "reproduce": ["reproduce", "secpm", "--quick"],
     "calibrate": ["calibrate", "secpm"],
     "sweep": ["sweep", "sweep.toml"],
+    "search": ["search", "goals.toml"],
+    "explain": ["explain", "secpm", "sca", "-w", "btree", *_SMALL],
 }
 _PATTERNS = {
     "N": "{}",
@@ -98,6 +100,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("trace.log").write_bytes(samples.PMEMCHECK)
     Path("lines.nvmain").write_text("10 R 0x1040 0 0\n")
+    Path("goals.toml").write_text('[space]\ndesigns = ["secpm"]\n[objectives]\nnvm_writes = "minimise"\n')
     Path("sweep.toml").write_text('[base]\ndesign = "secpm"\nworkload = "btree"\n[axes]\nseed = [1]\n')
     return tmp_path
 

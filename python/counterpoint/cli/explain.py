@@ -16,10 +16,7 @@ from . import options, screen
 def explain(
     first: Annotated[str, typer.Argument(metavar="DESIGN", help="A design or a design file.")],
     second: Annotated[str, typer.Argument(metavar="DESIGN", help="The one to compare it with.")],
-    workload: Annotated[
-        list[str] | None,
-        typer.Option("--workload", "-w", metavar="NAME|TRACE", help="Programs; default those of compare."),
-    ] = None,
+    workload: options.Workloads = None,
     figure: Annotated[
         list[str] | None,
         typer.Option("--figure", metavar="NAME", help="Figures to compare, see docs/search.md; repeatable."),
@@ -45,8 +42,8 @@ def explain(
             found = explained(
                 first,
                 second,
-                workload,
-                figures=figure or FIGURES,
+                options.names(workload),
+                figures=options.names(figure) or FIGURES,
                 store=store,
                 workers=workers,
                 progress=progress,

@@ -40,9 +40,11 @@ def _summary(report: SearchReport) -> Iterable[Text]:
     held = units.count_of(counts.get("holds", 0), "candidate")
     yield Text(
         f"{held} survived every crash that was tried, {units.number(counts.get('refuted', 0))} did not, "
-        f"{units.number(counts.get('ruled out', 0))} were ruled out by what was learned from these, and "
-        f"{units.number(counts.get('passed over', 0))} were passed over: beaten or beyond a limit."
+        f"{units.number(counts.get('ruled out', 0))} were ruled out by what was learned from these."
     )
+    if counts.get("passed over"):
+        over = units.count_of(counts["passed over"], "candidate")
+        yield Text(f"{over} passed the first tests and went no further: beaten, or beyond a limit.")
     if not report.front:
         yield Text("None survives within the limits.")
 
