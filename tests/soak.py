@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import attacks
 import campaign
 import counterpoint as cp
 from machines import machine
@@ -108,8 +109,7 @@ def crash(design: str, choice: random.Random, seed: int, sets: Sequence[str] = (
     nested = choice.choice((0, 0, 0, 0, 0, 0, 1, 2))
     explore = choice.choice(("schedule", "schedules") if nested else campaign.EXPLORE)
     cores = choice.choice((1, 1, 2, 3))
-    protects = "tree" in str(cp.design_parts(design).get("integrity", ""))
-    attack = choice.choice((None, "all")) if protects and explore == "schedule" and not nested else None
+    attack = choice.choice((None, "all")) if attacks.protects(design) and explore == "schedule" and not nested else None
     return cp.crash(
         design,
         workload,

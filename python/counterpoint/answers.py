@@ -6,11 +6,11 @@ that only has sweeps lacks it.
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
+from .database import now
 from .executor import Finished, Kind
 from .executor.drive import Failed
 from .store import Store
@@ -50,7 +50,10 @@ class Answers:
         found = self._database.ask(
             "SELECT key, document, refused FROM answers WHERE key IN (SELECT unnest(?::VARCHAR[]))", [list(keys)]
         )
-        return {key: self._parsed(document) if refused is None else refused for key, document, refused in found}
+        return {
+            key: self._database.parsed(document, "an answer") if refused is None else refused
+            for key, document, refused in found
+        }
 
     def put(self, kind: Kind, build: str, finished: Sequence[Finished], refused: Sequence[Failed]) -> None:
         """Keeps answers of the engine of that build, and its refusals; they are durable when this returns."""
@@ -62,15 +65,5 @@ class Answers:
         if not rows:
             return
         columns = [list(column) for column in zip(*rows, strict=True)]
-        now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
         with self._database.transaction():
-            self._database.execute(_INSERT, [columns[0], kind, build, *columns[1:], now])
-
-    def _parsed(self, text: str | None) -> dict[str, Any]:
-        try:
-            document = json.loads(text or "")
-        except (ValueError, RecursionError):
-            document = None
-        if not isinstance(document, dict):
-            raise self._database.altered("an answer is no JSON object")
-        return document
+            self._database.execute(_INSERT, [columns[0], kind, build, *columns[1:], now()])

@@ -8,6 +8,8 @@ read from tables. Errors in a file are reported in one sentence.
 from __future__ import annotations
 
 import contextlib
+import datetime
+import json
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -140,6 +142,20 @@ class Database:
         """Whether there is a table of that name; a view does not count."""
         return name in dict(self.ask(_LAYOUT))
 
+    def parsed(self, text: str | None, what: str) -> dict[str, Any]:
+        """A JSON object of the file.
+
+        Raises:
+            InputError: `what` is none.
+        """
+        try:
+            document = json.loads(text or "")
+        except (ValueError, RecursionError):
+            raise self.altered(f"{what} is no JSON") from None
+        if not isinstance(document, dict):
+            raise self.altered(f"{what} is no JSON object")
+        return document
+
     def altered(self, what: str) -> InputError:
         """The error for a file that does not hold what Counterpoint writes."""
         return InputError(f"the store '{self.path}' is damaged or was altered: {_plain(what)}")
@@ -196,6 +212,11 @@ def create(path: Path, statements: str) -> None:
                 made.execute(f"BEGIN; {statements} COMMIT; CHECKPOINT;")
         except duckdb.Error as error:
             raise InputError(f"store '{path}' cannot be written: {reason(error)}") from None
+
+
+def now() -> datetime.datetime:
+    """The time in UTC, as files have it."""
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
 def reason(error: Exception) -> str:

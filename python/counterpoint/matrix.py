@@ -140,7 +140,7 @@ def parse(document: Mapping[str, Any], place: str, changed: Mapping[str, Value] 
     base = dict(_entries(_table(document, "base", place), f"{place}: base"))
     for key, value in base.items():
         if not isinstance(value, bool | int | float | str):
-            raise InputError(f"{place}: base.{key} is {_shown(value)}; it must be one value, and lists belong in axes")
+            raise InputError(f"{place}: base.{key} is {shown(value)}; it must be one value, and lists belong in axes")
     base |= changed
     groups = [_axis(key, value, f"{place}: axes.{key}") for key, value in _axes(document, place)]
     groups += [_zipped(table, f"{place}: zip {number}") for number, table in enumerate(_zips(document, place), 1)]
@@ -175,7 +175,7 @@ def _point(base: Mapping[str, Value], values: Mapping[str, Value]) -> Point:
 def _table(document: Mapping[str, Any], name: str, place: str) -> Mapping[str, Any]:
     table = document.get(name, {})
     if not isinstance(table, Mapping):
-        raise InputError(f"{place}: {name} is {_shown(table)}; it must be a table")
+        raise InputError(f"{place}: {name} is {shown(table)}; it must be a table")
     return table
 
 
@@ -186,7 +186,7 @@ def _axes(document: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any]]:
 def _zips(document: Mapping[str, Any], place: str) -> list[Mapping[str, Any]]:
     tables = document.get("zip", [])
     if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
-        raise InputError(f"{place}: zip is {_shown(tables)}; it must be tables, each begun by [[zip]]")
+        raise InputError(f"{place}: zip is {shown(tables)}; it must be tables, each begun by [[zip]]")
     return tables
 
 
@@ -218,14 +218,18 @@ def _check_once(base: Mapping[str, Value], groups: Iterable[Mapping[str, Any]], 
             seen[key] = "another axis"
 
 
-def _entries(table: Mapping[str, Any], place: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Keys with their values, tables of machine values flattened to paths."""
+def _entries(table: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any]]:
+    """Keys that are known, with their values."""
+    return ((_known(key, place), value) for key, value in leaves(table))
+
+
+def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Keys with their values, tables flattened to paths; a range is a value."""
     for name, value in table.items():
-        key = f"{prefix}{name}"
         if isinstance(value, Mapping) and "from" not in value:
-            yield from _entries(value, place, f"{key}.")
+            yield from leaves(value, f"{prefix}{name}.")
         else:
-            yield _known(key, place), value
+            yield f"{prefix}{name}", value
 
 
 def _known(key: str, place: str) -> str:
@@ -249,12 +253,12 @@ def values_of(given: Any, place: str) -> tuple[Value, ...]:
     if isinstance(given, Mapping):
         return _range(given, place)
     if not isinstance(given, list):
-        raise InputError(f"{place} is {_shown(given)}; it must be a list, or a range such as {{ from = 1, to = 4 }}")
+        raise InputError(f"{place} is {shown(given)}; it must be a list, or a range such as {{ from = 1, to = 4 }}")
     if not given:
         raise InputError(f"{place} is empty; it must have at least one value")
     for value in given:
         if not isinstance(value, bool | int | float | str):
-            raise InputError(f"{place} has {_shown(value)} in its list; it must be numbers, texts or booleans")
+            raise InputError(f"{place} has {shown(value)} in its list; it must be numbers, texts or booleans")
     return tuple(given)
 
 
@@ -286,7 +290,7 @@ def _steps(given: Mapping[str, Any], first: int | float, last: int | float, plac
         raise InputError(f"{place}: a range has one of step, factor and points, and this one has {' and '.join(ways)}")
     scale = given.get("scale", "linear")
     if scale not in ("linear", "log") or ("scale" in given and ways != ["points"]):
-        raise InputError(f"{place}: scale is {_shown(scale)}; it must be 'linear' or 'log', and go with points")
+        raise InputError(f"{place}: scale is {shown(scale)}; it must be 'linear' or 'log', and go with points")
     if (ways == ["factor"] or scale == "log") and first <= 0:
         raise InputError(f"{place}: from is {given['from']}; a range by factors must begin above zero")
     if ways == ["points"]:
@@ -305,7 +309,7 @@ def _steps(given: Mapping[str, Any], first: int | float, last: int | float, plac
 
 def _spread(points: Any, first: int | float, last: int | float, *, log: bool, place: str) -> list[int | float]:
     if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= POINTS_MAX:
-        raise InputError(f"{place}: points is {_shown(points)}; it must be a whole number from 2 to {POINTS_MAX}")
+        raise InputError(f"{place}: points is {shown(points)}; it must be a whole number from 2 to {POINTS_MAX}")
     shares = [i / (points - 1) for i in range(points)]
     between = [first * (last / first) ** share if log else first + (last - first) * share for share in shares]
     if isinstance(first, int) and isinstance(last, int):
@@ -320,7 +324,7 @@ def _number(value: Any, place: str) -> int | float:
             raise InputError(f"{place} is '{value}'; it must be a number, or a size such as 4KiB")
         return found
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"{place} is {_shown(value)}; it must be a number")
+        raise InputError(f"{place} is {shown(value)}; it must be a number")
     return value
 
 
@@ -328,5 +332,6 @@ def _is_close(value: int | float) -> bool:
     return abs(value - round(value)) < 1e-6
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value of a file in a sentence."""
     return f"'{value}'" if isinstance(value, str) else str(value)

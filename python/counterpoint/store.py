@@ -15,7 +15,6 @@ Everything is written in transactions, so that a process killed at any time leav
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +24,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ._engine import InputError
-from .database import Database, create, reason
+from .database import Database, create, now, reason
 from .executor import Finished
 from .files import unfinished
 from .frames import flat
@@ -182,7 +181,7 @@ class Store:
             self._database.execute("DELETE FROM sweeps WHERE name = ?", [name])
             self._database.execute("DELETE FROM points WHERE sweep = ?", [name])
             self._database.execute(
-                "INSERT INTO sweeps VALUES (?, ?, ?, ?, ?)", [name, digest, spec, json.dumps(types), _now()]
+                "INSERT INTO sweeps VALUES (?, ?, ?, ?, ?)", [name, digest, spec, json.dumps(types), now()]
             )
             self._database.execute(
                 "INSERT INTO points SELECT ?, unnest(?::INTEGER[]), unnest(?::VARCHAR[]), unnest(?::JSON[])",
@@ -211,7 +210,7 @@ class Store:
             for one in failures:
                 self._database.execute(
                     "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?)",
-                    [one.key, json.dumps(one.request), one.sentence, one.bad_input, one.attempts, _now()],
+                    [one.key, json.dumps(one.request), one.sentence, one.bad_input, one.attempts, now()],
                 )
                 self._failed.add(one.key)
 
@@ -226,7 +225,7 @@ class Store:
         found = self._database.ask("SELECT document, host FROM results WHERE key = ?", [key])
         if not found:
             raise InputError(f"there is no run '{key}' in the store '{self.path}'")
-        document, host = (self._parsed(text, f"the run '{key}'") for text in found[0])
+        document, host = (self._database.parsed(text, f"the run '{key}'") for text in found[0])
         whole = {**document, "host": host}
         if not Run.is_in(whole):
             raise self.altered(f"the run '{key}' is not what the engine gives")
@@ -237,14 +236,14 @@ class Store:
         found = self._database.ask(
             "SELECT key, document FROM results WHERE key IN (SELECT unnest(?::VARCHAR[]))", [list(keys)]
         )
-        return {key: self._parsed(text, f"the run '{key}'") for key, text in found}
+        return {key: self._database.parsed(text, f"the run '{key}'") for key, text in found}
 
     def configuration(self, key: str) -> dict[str, Any]:
         """The complete configuration of a run."""
         found = self._database.ask("SELECT configuration FROM results WHERE key = ?", [key])
         if not found:
             raise InputError(f"there is no run '{key}' in the store '{self.path}'")
-        return self._parsed(found[0][0], f"the configuration of the run '{key}'")
+        return self._database.parsed(found[0][0], f"the configuration of the run '{key}'")
 
     def sweeps(self) -> list[Sweep]:
         """The sweeps, in the order in which they were recorded."""
@@ -278,7 +277,9 @@ class Store:
         )
         if any(value is None for row in found for value in row):
             raise self.altered("a failure lacks a value")
-        return [Failure(key, self._parsed(asked, "the request of a failure"), *rest) for key, asked, *rest in found]
+        return [
+            Failure(key, self._database.parsed(asked, "the request of a failure"), *rest) for key, asked, *rest in found
+        ]
 
     def rows(self, sweep: str) -> pl.DataFrame:
         """The view of a sweep as a frame: a row per point, in order."""
@@ -338,26 +339,16 @@ class Store:
     def _check_figures(self) -> None:
         """Checks the types of figures: DuckDB reads a figure of another type as null."""
         for (structure,) in self._database.ask("SELECT DISTINCT json_structure(figures) FROM results"):
-            for name, kind in self._parsed(structure, "what the figures of a run are").items():
+            for name, kind in self._database.parsed(structure, "what the figures of a run are").items():
                 if kind not in _KINDS.get(self._columns.get(name, ""), ("NULL",)):
                     raise self.altered(f"the figure '{name}' of a run is of another kind than it was")
 
     def _sweep(self, name: str, digest: str | None, spec: str | None, axes: str | None, points: int) -> Sweep:
-        types = self._parsed(axes, f"what the sweep '{name}' has for axes")
+        types = self._database.parsed(axes, f"what the sweep '{name}' has for axes")
         known = all(kind in _AXIS_TYPES for kind in types.values())
         if not known or name is None or digest is None or spec is None:
             raise self.altered(f"the sweep '{name}' is not as it was asked for")
         return Sweep(name, digest, spec, types, points)
-
-    def _parsed(self, text: str | None, what: str) -> dict[str, Any]:
-        """A JSON object of the file."""
-        try:
-            document = json.loads(text or "")
-        except (ValueError, RecursionError):
-            raise self.altered(f"{what} is no JSON") from None
-        if not isinstance(document, dict):
-            raise self.altered(f"{what} is no JSON object")
-        return document
 
     def _put_runs(self, finished: Sequence[Finished], build: str) -> None:
         figures = [_figures(one.document) for one in finished]
@@ -365,7 +356,7 @@ class Store:
         for one, values in zip(finished, figures, strict=True):
             document = {name: value for name, value in one.document.items() if name != "host"}
             parts = (one.configuration, document, values)
-            row = [one.key, build, *map(json.dumps, parts), one.worker, one.seconds, _now()]
+            row = [one.key, build, *map(json.dumps, parts), one.worker, one.seconds, now()]
             self._database.execute(_INSERT, [*row, json.dumps(one.document.get("host"))])
             if one.key in self._failed:
                 self._database.execute("DELETE FROM failures WHERE key = ?", [one.key])
@@ -484,7 +475,3 @@ def _quoted(name: str) -> str:
 
 def _text(text: str | Path) -> str:
     return "'" + str(text).replace("'", "''") + "'"
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)

@@ -25,6 +25,13 @@ def number(value: float | None) -> str:
     return _NOTHING if value is None else f"{value:,.0f}"
 
 
+def figure(value: float | None) -> str:
+    """A figure of any kind, to the digits that tell two of them apart."""
+    if value is None:
+        return _NOTHING
+    return number(value) if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
+
+
 def count_of(value: object, noun: str, plural: str = "s") -> str:
     """A count and what is counted."""
     shown = number(value) if isinstance(value, int) else str(value)

@@ -25,10 +25,7 @@ def explain(
         Path | None,
         typer.Option("--store", metavar="FILE.duckdb", help="Keep what is computed here, and reuse what is there."),
     ] = None,
-    workers: Annotated[
-        int,
-        typer.Option("--workers", metavar="N", parser=options.whole_number, help="Processes; 0 is one per processor."),
-    ] = 0,
+    workers: options.Processes = 0,
     as_json: options.Json = False,
     **given: Unpack[RunOptions],
 ) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from .. import units
 from ..searches.explain import Exchange, Explanation, Machine
-from .search_table import figure, value
+from .search_table import value
 
 
 def explain_tables(found: Explanation) -> RenderableType:
@@ -35,7 +35,7 @@ def _designs(found: Explanation, first: str, second: str) -> Table:
     table = _table("", first, second, "second / first")
     for name in found.figures:
         mine, other = (machine.figures.get(name) for machine in found.designs)
-        table.add_row(name, figure(mine), figure(other), units.ratio(_over(other, mine)))
+        table.add_row(name, units.figure(mine), units.figure(other), units.ratio(_over(other, mine)))
     table.add_row("crashes", *map(_verdict, found.designs), "")
     return table
 

@@ -200,6 +200,10 @@ Workers: TypeAlias = Annotated[
     int,
     typer.Option("--workers", metavar="N", parser=whole_number, help="Simulations at a time; 0 is one per processor."),
 ]
+Processes: TypeAlias = Annotated[
+    int,
+    typer.Option("--workers", metavar="N", parser=whole_number, help="Processes; 0 is one per processor."),
+]
 ClusterAddress: TypeAlias = Annotated[
     str | None,
     typer.Option("--cluster", metavar="ADDRESS", help="Compute on the workers of this Dask scheduler."),

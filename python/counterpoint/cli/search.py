@@ -19,10 +19,7 @@ def search(
         Path | None,
         typer.Option("--store", metavar="FILE.duckdb", help="Keep everything computed here; default NAME.duckdb."),
     ] = None,
-    workers: Annotated[
-        int,
-        typer.Option("--workers", metavar="N", parser=options.whole_number, help="Processes; 0 is one per processor."),
-    ] = 0,
+    workers: options.Processes = 0,
     cluster: options.ClusterAddress = None,
     out: options.Out = None,
     as_json: options.Json = False,

@@ -53,7 +53,7 @@ def _front(report: SearchReport) -> Table:
     names = report.goals.figures
     table = _table("", *names, "crash points", "equals", "built in as")
     for one in report.front:
-        figures = [figure(one.figures.get(name)) for name in names]
+        figures = [units.figure(one.figures.get(name)) for name in names]
         counted = [units.number(one.crash_points), units.number(len(report.equals(one)))]
         table.add_row(one.candidate.name, *figures, *counted, ", ".join(report.names_of(one)))
     return table
@@ -81,16 +81,9 @@ def _references(report: SearchReport) -> Table:
     names = [one.figure for one in report.goals.objectives]
     table = _table("", *names, "outcome")
     for one in report.references:
-        figures = [figure(one.judged.figures.get(name)) for name in names]
+        figures = [units.figure(one.judged.figures.get(name)) for name in names]
         table.add_row(one.design, *figures, report.outcome_of(one))
     return table
-
-
-def figure(number: float | None) -> str:
-    """A figure, to the digits that tell candidates apart."""
-    if number is None:
-        return "-"
-    return units.number(number) if abs(number) >= 1000 or float(number).is_integer() else f"{number:.4g}"
 
 
 def value(given: Value | None) -> str:

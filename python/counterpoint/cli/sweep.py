@@ -29,10 +29,7 @@ def sweep(
         Path | None,
         typer.Option("--store", metavar="FILE.duckdb", help="Keep results here; default NAME.duckdb."),
     ] = None,
-    workers: Annotated[
-        int,
-        typer.Option("--workers", metavar="N", parser=options.whole_number, help="Processes; 0 is one per processor."),
-    ] = 0,
+    workers: options.Processes = 0,
     cluster: options.ClusterAddress = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Only continue: the store must exist and hold exactly this sweep.")

@@ -3,7 +3,6 @@
 const scene = JSON.parse(document.getElementById("scene").textContent);
 const first = scene.first, last = scene.last;
 const $ = id => document.getElementById(id);
-const SVG = "http://www.w3.org/2000/svg";
 const hex = address => "0x" + address.toString(16);
 const has = (value, key) => value[key] !== undefined;
 
@@ -51,13 +50,7 @@ const toneOf = mark => mark.kind.startsWith("fence") || mark.kind.startsWith("tr
   : mark.block || mark.kind.startsWith("counter") ? "tone-counter"
   : mark.kind.includes("log") || mark.kind.includes("record") ? "tone-log" : "tone-data";
 
-function add(parent, name, attributes, text) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  if (text !== undefined) element.textContent = text;
-  parent.append(element);
-  return element;
-}
+{% include "svg.js" +%}
 
 /* The event by which a time has come. */
 function eventAt(ns) {

@@ -2,19 +2,12 @@
 (() => {
 const found = JSON.parse(document.getElementById("found").textContent);
 const $ = id => document.getElementById(id);
-const SVG = "http://www.w3.org/2000/svg";
 const picture = $("picture"), across = $("across"), up = $("up");
 const MARGIN = { left: 70, right: 90, top: 14, bottom: 40 };
 const FILLS = { front: "{{ colours.KEPT }}", other: "{{ colours.LOG }}", reference: "{{ colours.COUNTER }}" };
 const RADII = { front: 6, other: 3, reference: 5 };
 
-function add(parent, name, attributes, text) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  if (text !== undefined) element.textContent = text;
-  parent.append(element);
-  return element;
-}
+{% include "svg.js" +%}
 
 /* A scale from figures to pixels: by factors where the largest is far above the smallest and none is zero. */
 function scale(values, from, to) {

@@ -42,19 +42,12 @@ def render(report: SearchReport) -> str:
         refutations=len(refuted),
         sets=_sets,
         references=report.references,
-        number=figure,
+        number=units.figure,
         count=units.number,
         engine=api.engine_version(),
         colours=colours,
         dark_rules=colours.dark_rules(".drawn"),
     )
-
-
-def figure(value: float | None) -> str:
-    """A figure, to the digits that tell candidates apart."""
-    if value is None:
-        return "-"
-    return units.number(value) if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
 
 
 def _facts(report: SearchReport) -> dict[str, str]:
@@ -80,7 +73,7 @@ def _facts(report: SearchReport) -> dict[str, str]:
 def _row(report: SearchReport, one: Judged) -> dict[str, Any]:
     return {
         "name": one.candidate.name,
-        "figures": [figure(one.figures.get(name)) for name in report.goals.figures],
+        "figures": [units.figure(one.figures.get(name)) for name in report.goals.figures],
         "points": units.number(one.crash_points),
         "equals": units.number(len(report.equals(one))),
         "designs": ", ".join(report.names_of(one)),
@@ -107,7 +100,8 @@ def _picture(report: SearchReport) -> dict[str, Any]:
     objectives = report.goals.objectives
     shown = {one.candidate for kept in report.front for one in (kept, *report.equals(kept))}
     others = [one for one in report.judged if one.figures and not one.excess and one.candidate not in shown]
-    others.sort(key=lambda one: sum(_ranks(report, one)))
+    best = [min(values) for values in zip(*(vector(one, objectives) for one in report.front), strict=True)]
+    others.sort(key=lambda one: _distance(vector(one, objectives), best))
     drawn = [*((one, "front") for one in report.front), *((one, "other") for one in others[:_DRAWN_MAX])]
     held = [one for one in report.references if one.judged.state == "holds"]
     return {
@@ -119,12 +113,9 @@ def _picture(report: SearchReport) -> dict[str, Any]:
     }
 
 
-def _ranks(report: SearchReport, one: Judged) -> Sequence[float]:
-    """How a candidate compares with the best of the front in each objective."""
-    best = [
-        min(values) for values in zip(*(vector(other, report.goals.objectives) for other in report.front), strict=True)
-    ]
-    return [value / (abs(low) or 1.0) for value, low in zip(vector(one, report.goals.objectives), best, strict=True)]
+def _distance(place: Sequence[float], best: Sequence[float]) -> float:
+    """How a candidate compares with the best of the front in each objective, summed."""
+    return sum(value / (abs(low) or 1.0) for value, low in zip(place, best, strict=True))
 
 
 def _point(report: SearchReport, one: Judged, kind: str, told: str) -> dict[str, Any]:
@@ -134,7 +125,7 @@ def _point(report: SearchReport, one: Judged, kind: str, told: str) -> dict[str,
         "kind": kind,
         "name": told if kind == "reference" else one.candidate.name,
         "at": values,
-        "shown": [figure(value) for value in values],
+        "shown": [units.figure(value) for value in values],
         "told": told if kind != "reference" else "a built-in design",
         "as": names if kind != "reference" else "",
         "covered": f"{units.number(one.crash_points)} power failures survived, "

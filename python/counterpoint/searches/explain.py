@@ -22,8 +22,8 @@ from ..request import Variant, count, given
 from ..store import Store
 from . import figures
 from .computing import Computer
-from .goals import Goals, Promise, near
-from .judge import Judge, run_request
+from .goals import PINNED, Goals, Promise
+from .judge import Judge, check
 from .space import PART, Candidate, Space, Value, candidate
 from .verdict import Counterexample, Judged
 
@@ -38,7 +38,6 @@ FIGURES = (
 )
 """The figures that are compared by default."""
 
-_PINNED = ("crash_consistent", "line_atomic", "secret")
 _LINES = ("none", "marked", "every")
 """What designs promise of lines in flight, the weakest first."""
 
@@ -183,13 +182,12 @@ class _Explaining:
         progress: api.Progress | None,
     ) -> None:
         self._goals, self._names, self._wanted, self._judge, self._progress = goals, names, wanted, judge, progress
-        self._pinned = {f"{PART}{key}": value for key, value in goals.promise.parts.items()}
         self._parts = [dict(api.effective_parts(name, variant=goals.space.variant)) for name in names]
 
     def result(self) -> Explanation:
         """Computes it."""
         mine, other = self._parts
-        keys = [key for key in dict.fromkeys([*mine, *other]) if mine.get(key) != other.get(key) and key not in _PINNED]
+        keys = [key for key in dict.fromkeys([*mine, *other]) if mine.get(key) != other.get(key) and key not in PINNED]
         asked: list[Candidate | str] = [self._made(0, ()), self._made(1, ())]
         exchanged = [[self._exchanged(side, key, keys) for side in (0, 1)] for key in keys]
         asked += [made for pair in exchanged for made, _ in pair]
@@ -228,9 +226,9 @@ class _Explaining:
         if keys and not stated:
             return f"{keys[0]} has no effect in '{self._names[1 - side]}', so there is no value to take over"
         try:
-            made = candidate(self._names[side], self._goals.space.variant, {**stated, **self._pinned})
+            made = candidate(self._names[side], self._goals.space.variant, {**stated, **self._goals.promise.stated})
             if keys:
-                api.resolve_request(run_request(self._goals, made, self._goals.workloads[0]))
+                check(self._goals, made)
         except InputError as error:
             return str(error)
         if stated and not any(made.parts.get(key) == theirs[key] for key in keys if key in theirs):
@@ -252,21 +250,15 @@ class _Explaining:
             if isinstance(made, str):
                 found.append(Machine({}, 0, None, made))
                 continue
-            one = made
-            runs, refused = measured[one]
-            self._check_figures(runs)
-            judged = failed.get(one)
+            runs, refused = measured[made]
+            if runs:
+                figures.check(self._wanted, figures.names(runs))
+            judged = failed.get(made)
             why = refused or (judged.why if judged is not None else "")
             known = {name: figures.over(name, runs, "mean") for name in self._wanted} if runs else {}
-            points = self._judge.survived(one)
+            points = self._judge.survived(made)
             found.append(Machine(known, points, None if judged is None else judged.counterexample, why))
         return found
-
-    def _check_figures(self, runs: Sequence[figures.Figures]) -> None:
-        known = figures.names(runs)
-        for name in self._wanted if known else ():
-            if name not in known:
-                raise InputError(f"there is no figure '{name}'{near(name, known)}")
 
 
 def _promise(names: Sequence[str], variant: Variant) -> Promise:

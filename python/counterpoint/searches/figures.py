@@ -17,10 +17,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from .._engine import InputError
 from ..frames import flat
 from ..results import RecoveryCost
 from ..results.recovery import Work
-from .goals import Over
+from .goals import Over, near
 
 Figures: TypeAlias = Mapping[str, float | None]
 """Figures by name; None where a candidate has no such figure."""
@@ -74,6 +75,17 @@ def over(figure: str, runs: Sequence[Figures], how: Over) -> float | None:
     if len(known) < len(values) or not known:
         return None
     return {"mean": math.fsum(known) / len(known), "max": max(known), "min": min(known)}[how]
+
+
+def check(asked: Iterable[str], known: Sequence[str], place: str = "") -> None:
+    """Checks that figures exist.
+
+    Raises:
+        InputError: one does not, in a sentence that begins with the place.
+    """
+    for name in asked:
+        if name not in known:
+            raise InputError(f"{place}there is no figure '{name}'{near(name, known)}")
 
 
 def names(runs: Iterable[Figures]) -> list[str]:

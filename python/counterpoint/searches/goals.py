@@ -33,7 +33,7 @@ _BEST = {"minimise": 1, "maximise": -1}
 _TABLES = ("run", "promise", "space", "when", "objectives", "limits")
 _TEXTS = ("name", "workloads", "crash_workloads", "references", "candidates", "seed")
 _PROMISES = ("line_atomic", "secret", "integrity")
-_PINNED = ("crash_consistent", "line_atomic", "secret")
+PINNED = ("crash_consistent", "line_atomic", "secret")
 """Parts that say what a design promises: the goals set them for all candidates alike."""
 
 _RUN = tuple(name for name in get_type_hints(RunOptions) if name not in ("set", "allow_truncated"))
@@ -98,6 +98,11 @@ class Promise:
     def parts(self) -> dict[str, Value]:
         """The parts that say so."""
         return {"crash_consistent": True, "line_atomic": self.line_atomic, "secret": self.secret}
+
+    @property
+    def stated(self) -> dict[str, Value]:
+        """The same, with keys as `space.candidate` takes them."""
+        return {PART + key: value for key, value in self.parts.items()}
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,7 @@ class _Reader:
         promise = self._promise()
         variant = run.get("variant", "hardened")
         if variant not in get_args(Variant):
-            raise InputError(f"{self.place}: run.variant is {_shown(variant)}; it must be published or hardened")
+            raise InputError(f"{self.place}: run.variant is {matrix.shown(variant)}; it must be published or hardened")
         space, designs = self._space(variant, promise)
         workloads = self._names("workloads", self.document, api.COMPARE_WORKLOADS)
         crashed = self._names("crash_workloads", self.document, workloads)
@@ -209,7 +214,7 @@ class _Reader:
     def _run(self) -> dict[str, Any]:
         options: dict[str, Any] = {}
         machine: dict[str, Any] = {}
-        for key, value in _leaves(self._table("run")):
+        for key, value in matrix.leaves(self._table("run")):
             if "." in key and not key.startswith(PART):
                 machine[key] = value
             elif key in _RUN:
@@ -225,12 +230,12 @@ class _Reader:
         self._check_names(table, _PROMISES, "promise.")
         for key in ("secret", "integrity"):
             if not isinstance(table.get(key, True), bool):
-                raise InputError(f"{self.place}: promise.{key} is {_shown(table[key])}; it must be true or false")
+                raise InputError(f"{self.place}: promise.{key} is {matrix.shown(table[key])}; it must be true or false")
         lines = table.get("line_atomic", "none")
         known = _values_of_part("line_atomic")
         if lines not in known:
             allowed = ", ".join(map(str, known))
-            raise InputError(f"{self.place}: promise.line_atomic is {_shown(lines)}; it must be one of {allowed}")
+            raise InputError(f"{self.place}: promise.line_atomic is {matrix.shown(lines)}; it must be one of {allowed}")
         return Promise(lines, table.get("secret", True), table.get("integrity", False))
 
     def _space(self, variant: Variant, promise: Promise) -> tuple[Space, tuple[str, ...]]:
@@ -244,12 +249,12 @@ class _Reader:
         rows = table.pop("zip", [])
         fixed: dict[str, Value] = {}
         dimensions: dict[str, Dimension] = {}
-        for key, found in of_designs(designs, variant, _PINNED).items():
+        for key, found in of_designs(designs, variant, PINNED).items():
             if len(found) == 1:
                 fixed[key] = found[0]
             else:
                 dimensions[PART + key] = Dimension((PART + key,), tuple((value,) for value in found))
-        for key, given in _leaves(table):
+        for key, given in matrix.leaves(table):
             found = self._values(key, given, f"{self.place}: space.{key}")
             fixed.pop(key.removeprefix(PART), None)
             dimensions[key] = Dimension((key,), tuple((value,) for value in found))
@@ -269,19 +274,19 @@ class _Reader:
                 )
             return matrix.values_of(given, place)
         part = key.removeprefix(PART)
-        if part in _PINNED:
+        if part in PINNED:
             raise InputError(f"{place}: what a design promises does not vary; state it in [promise]")
         if given == "all":
             return _values_of_part(part)
         if not isinstance(given, list) or not given:
-            raise InputError(f'{place} is {_shown(given)}; it must be a list of values, or "all"')
+            raise InputError(f'{place} is {matrix.shown(given)}; it must be a list of values, or "all"')
         return tuple(tuple(value) if isinstance(value, list) else value for value in given)
 
     def _zipped(self, table: Any, number: int) -> Dimension:
         place = f"{self.place}: space.zip {number}"
         if not isinstance(table, Mapping):
-            raise InputError(f"{place} is {_shown(table)}; it must be a table, begun by [[space.zip]]")
-        columns = {key: self._values(key, given, f"{place}: {key}") for key, given in _leaves(table)}
+            raise InputError(f"{place} is {matrix.shown(table)}; it must be a table, begun by [[space.zip]]")
+        columns = {key: self._values(key, given, f"{place}: {key}") for key, given in matrix.leaves(table)}
         lengths = {key: len(values) for key, values in columns.items()}
         if not columns or len(set(lengths.values())) > 1:
             counted = ", ".join(f"{key} has {length}" for key, length in lengths.items())
@@ -291,7 +296,7 @@ class _Reader:
     def _conditions(self, keys: set[str]) -> Iterator[When]:
         tables = self.document.get("when", [])
         if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
-            raise InputError(f"{self.place}: when is {_shown(tables)}; it must be tables, each begun by [[when]]")
+            raise InputError(f"{self.place}: when is {matrix.shown(tables)}; it must be tables, each begun by [[when]]")
         for number, table in enumerate(tables, 1):
             place = f"{self.place}: when {number}"
             given = dict(table)
@@ -299,7 +304,7 @@ class _Reader:
             if not isinstance(then, Mapping):
                 raise InputError(f"{place} has no table 'then' with what is allowed")
             parts = [
-                {key: self._values(key, value, f"{place}: {key}") for key, value in _leaves(one)}
+                {key: self._values(key, value, f"{place}: {key}") for key, value in matrix.leaves(one)}
                 for one in (given, then)
             ]
             for key in (*parts[0], *parts[1]):
@@ -314,19 +319,19 @@ class _Reader:
             self._check_names(table, ("goal", "over"), f"objectives.{figure}.")
             goal = table.get("goal")
             if goal not in _BEST:
-                raise InputError(f"{place} is {_shown(goal)}; it must be 'minimise' or 'maximise'")
+                raise InputError(f"{place} is {matrix.shown(goal)}; it must be 'minimise' or 'maximise'")
             yield Objective(figure, _BEST[goal], self._over(table, place))
 
     def _limits(self) -> Iterator[Limit]:
         for figure, given in self._table("limits").items():
             place = f"{self.place}: limits.{figure}"
             if not isinstance(given, Mapping) or not {"at_most", "at_least"} & set(given):
-                raise InputError(f"{place} is {_shown(given)}; it must be a table with at_most or at_least")
+                raise InputError(f"{place} is {matrix.shown(given)}; it must be a table with at_most or at_least")
             self._check_names(given, ("at_most", "at_least", "over"), f"limits.{figure}.")
             for bound in ("at_most", "at_least"):
                 value = given.get(bound, 0)
                 if isinstance(value, bool) or not isinstance(value, int | float):
-                    raise InputError(f"{place}.{bound} is {_shown(value)}; it must be a number")
+                    raise InputError(f"{place}.{bound} is {matrix.shown(value)}; it must be a number")
             yield Limit(figure, given.get("at_most"), given.get("at_least"), self._over(given, place))
 
     def _over(self, table: Mapping[str, Any], place: str) -> Over:
@@ -334,18 +339,18 @@ class _Reader:
         for known in _OVER:
             if over == known:
                 return known
-        raise InputError(f"{place}.over is {_shown(over)}; it must be one of {', '.join(_OVER)}")
+        raise InputError(f"{place}.over is {matrix.shown(over)}; it must be one of {', '.join(_OVER)}")
 
     def _table(self, name: str) -> Mapping[str, Any]:
         table = self.document.get(name, {})
         if not isinstance(table, Mapping):
-            raise InputError(f"{self.place}: {name} is {_shown(table)}; it must be a table")
+            raise InputError(f"{self.place}: {name} is {matrix.shown(table)}; it must be a table")
         return table
 
     def _text(self, name: str, default: str) -> str:
         text = self.document.get(name, default)
         if not isinstance(text, str) or not text or any(letter in text for letter in "/\\\0\n"):
-            raise InputError(f"{self.place}: {name} is {_shown(text)}; it must be text without slashes")
+            raise InputError(f"{self.place}: {name} is {matrix.shown(text)}; it must be text without slashes")
         return text
 
     def _names(
@@ -355,7 +360,7 @@ class _Reader:
         if found is None:
             return tuple(default)
         if not isinstance(found, list) or not (found or may_be_empty) or not all(isinstance(one, str) for one in found):
-            raise InputError(f"{self.place}: {name} is {_shown(found)}; it must be a list of names")
+            raise InputError(f"{self.place}: {name} is {matrix.shown(found)}; it must be a list of names")
         return tuple(dict.fromkeys(found))
 
     def _check_names(self, table: Mapping[str, Any], known: Sequence[str], prefix: str) -> None:
@@ -377,20 +382,7 @@ def _values_of_part(part: str) -> tuple[Value, ...]:
     raise InputError(f"there is no part '{part}'{near(part, known)}")
 
 
-def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Keys with their values, tables flattened to paths; a range is a value."""
-    for name, value in table.items():
-        if isinstance(value, Mapping) and "from" not in value:
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
 def near(name: str, known: Sequence[str]) -> str:
     """What ends a sentence about a name that does not exist: the nearest name, or all of them."""
     meant = difflib.get_close_matches(name, known, n=1)
     return f": did you mean '{meant[0]}'?" if meant else f" (known: {', '.join(known)})"
-
-
-def _shown(value: Any) -> str:
-    return f"'{value}'" if isinstance(value, str) else str(value)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from .. import api
 from ..answers import Answer
 from . import figures
 from .computing import Computer
@@ -152,6 +153,15 @@ def run_request(goals: Goals, one: Candidate, workload: str) -> dict[str, Any]:
     options = {name: value for name, value in goals.run.items() if name != "set"}
     sets = [*goals.run.get("set", ()), *one.sets]
     return {"variant": goals.space.variant, **options, "design": one.base, "workload": workload, "set": sets}
+
+
+def check(goals: Goals, one: Candidate) -> None:
+    """Checks that the engine takes a candidate.
+
+    Raises:
+        InputError: it does not.
+    """
+    api.resolve_request(run_request(goals, one, goals.workloads[0]))
 
 
 def _recovery_request(goals: Goals, one: Candidate) -> dict[str, Any]:

@@ -13,16 +13,16 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TypeAlias
 
-from .. import api
 from .._engine import InputError
 from ..errors import Interrupted
 from ..request import count
 from ..store import Store
+from . import figures
 from . import goals as goals_file
 from .computing import Computer
 from .front import front, vector
-from .goals import Goals, Spec, near
-from .judge import Judge, run_request
+from .goals import Goals, Spec
+from .judge import Judge, check
 from .outcome import Reference, SearchReport
 from .propose import BATCH, ENUMERATED_MAX, Everything, Genetic, Proposer, Told
 from .rules import Learner, unsound
@@ -82,6 +82,7 @@ class _Search:
         self._made: dict[Point, Candidate | None] = {}
         self._judged: dict[Candidate, Judged] = {}
         self._points: dict[Candidate, Point] = {}
+        self._proven: list[Judged] = []
         self._learner = Learner(asked.space, self._judge, self._valid, asked.seed)
 
     def result(self) -> SearchReport:
@@ -109,22 +110,19 @@ class _Search:
     def _references(self) -> tuple[Reference, ...]:
         """Known designs, each with the promise of the goals, on the machine of the goals."""
         goals = self._goals
-        pinned = {f"design.{key}": value for key, value in goals.promise.parts.items()}
         found: list[tuple[str, Candidate]] = []
         for name in goals.references:
             with contextlib.suppress(InputError):
-                one = candidate(name, goals.space.variant, pinned)
-                api.resolve_request(run_request(goals, one, goals.workloads[0]))
+                one = candidate(name, goals.space.variant, goals.promise.stated)
+                check(goals, one)
                 found.append((name, one))
         judged = self._judge.judge([one for _, one in found])
         return tuple(Reference(name, one) for (name, _), one in zip(found, judged, strict=True))
 
     def _check_figures(self) -> None:
         """Checks that the figures that the goals name exist, once anything has figures."""
-        known = self._judge.figure_names
-        for name in self._goals.figures if known else ():
-            if name not in known:
-                raise InputError(f"{self._goals.name}: there is no figure '{name}'{near(name, known)}")
+        if self._judge.figure_names:
+            figures.check(self._goals.figures, self._judge.figure_names, f"{self._goals.name}: ")
 
     def _proposer(self) -> tuple[Proposer, bool]:
         """Who proposes, and whether that is every candidate of the space."""
@@ -149,7 +147,7 @@ class _Search:
             self._made[point] = None
             with contextlib.suppress(InputError):
                 one = self._goals.space.candidate(point)
-                api.resolve_request(run_request(self._goals, one, self._goals.workloads[0]))
+                check(self._goals, one)
                 self._made[point] = one
         return self._made[point]
 
@@ -159,8 +157,8 @@ class _Search:
     def _look_at(self, batch: Sequence[Candidate]) -> list[Judged]:
         """Judges a batch, except for what a rule rules out, and learns from what is refuted."""
         ruled = {one: rule for one in batch if (rule := self._learner.covering(one)) is not None}
-        proven = front(list(self._judged.values()), self._goals.objectives)
-        judged = self._judge.judge([one for one in batch if one not in ruled], proven)
+        judged = self._judge.judge([one for one in batch if one not in ruled], self._proven)
+        self._proven = front([*self._proven, *judged], self._goals.objectives)
         found = {one.candidate: one for one in judged}
         for one, rule in ruled.items():
             rule.covers.append(one)
