@@ -86,6 +86,10 @@ def test_values_that_are_stated_replace_those_of_the_designs() -> None:
         ({"space": {}}, "space has neither a base nor designs"),
         ({"space": {"designs": ["secpn"]}}, "design 'secpn' does not exist"),
         ({"space": {"base": "secpm", "wpq_entries": [1]}}, "space.wpq_entries does not exist"),
+        (
+            {"space": {"base": "secpm", "controller": {"wpq_entry": [1]}}},
+            "there is no machine value 'controller.wpq_entry': did you mean 'controller.wpq_entries'?",
+        ),
         ({"space": {"base": "secpm", "design": {"secret": [True]}}}, "what a design promises does not vary"),
         (
             {"space": {"base": "secpm", "design": {"write_paths": "all"}}},

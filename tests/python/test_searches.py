@@ -192,6 +192,33 @@ def test_the_genetic_search_finds_the_same_front_and_is_the_same_twice(
     assert documents(cp.search(SURVIVOR, store)) == documents(first)
 
 
+def test_the_genetic_search_begins_with_the_known_designs_of_the_space(tmp_path: Path) -> None:
+    names = ["secpm", "sca", "co-located"]
+    report = cp.search(
+        {
+            "workloads": ["queue"],
+            "references": ["bbe", *names],
+            "candidates": 3,
+            "run": {"machine": "secpm", "transactions": 20, "footprint": "1MiB"},
+            "space": {"designs": [*names, "hw-log"], "controller": {"wpq_entries": [64, 32]}},
+            "objectives": {"transaction_latency_ns_mean": "minimise", "nvm_writes_per_transaction": "minimise"},
+        },
+        tmp_path / "s.duckdb",
+    )
+    assert not report.complete
+    known = [one.judged for one in report.references if one.design in names]
+    assert [one.candidate.parts for one in report.judged] == [one.candidate.parts for one in known]
+    assert [one.figures for one in report.judged] == [one.figures for one in known], "the machine of the goals"
+
+
+def test_a_space_that_has_no_machine_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "ENUMERATED_MAX", 0)
+    monkeypatch.setattr(propose, "_DRAWS_MAX", 50)
+    space = {**SURVIVOR["space"], "controller": {"wpq_entries": [0, 1_000_000]}}
+    report = cp.search({**SURVIVOR, "references": [], "space": space}, tmp_path / "s.duckdb")
+    assert report.judged == ()
+
+
 def test_a_limit_leaves_out_what_is_beyond_it(found: cp.SearchReport, tmp_path: Path) -> None:
     store = shutil.copy(found.store, tmp_path / "s.duckdb")
     small = min(one.figures["on_chip_bytes"] or 0.0 for one in found.front)

@@ -26,9 +26,13 @@ def front(judged: Sequence[Judged], objectives: Sequence[Objective]) -> list[Jud
     """The candidates that qualify and are beaten by none, by the first objective; of equal ones all."""
     known = [(vector(one, objectives), one) for one in judged if one.qualifies]
     known.sort(key=lambda pair: (pair[0], pair[1].candidate.name))
-    kept: list[tuple[tuple[float, ...], Judged]] = []
+    places: list[tuple[float, ...]] = []
+    kept: list[Judged] = []
     for place, one in known:
-        # What beats another comes before it in this order.
-        if not any(dominates(better, place) for better, _ in kept):
-            kept.append((place, one))
-    return [one for _, one in kept]
+        # What beats another comes before it in this order, and equal ones come together.
+        if places and place == places[-1]:
+            kept.append(one)
+        elif not any(dominates(better, place) for better in places):
+            places.append(place)
+            kept.append(one)
+    return kept

@@ -176,7 +176,7 @@ class _Reader:
         for work in dict.fromkeys([*workloads, *crashed]):
             self._check_workload(work)
             # What the engine refuses of the base itself needs no search.
-            api.resolve(space.base, work, **run)
+            self._check_machine(space, api.resolve(space.base, work, **run)["machine"])
         objectives = tuple(self._objectives())
         if not objectives:
             raise InputError(f'{self.place}: there are no objectives; name a figure, as in nvm_writes = "minimise"')
@@ -210,6 +210,12 @@ class _Reader:
         if work not in known and not is_file(work):
             what = f"workload '{work}' does not exist and is not a trace file"
             raise InputError(f"{self.place}: {what}{near(work, known)}")
+
+    def _check_machine(self, space: Space, machine: Mapping[str, Any]) -> None:
+        known = [key for key, _ in matrix.leaves(machine)]
+        for key in (key for one in space.dimensions for key in one.keys if not key.startswith(PART)):
+            if key not in known:
+                raise InputError(f"{self.place}: there is no machine value '{key}'{near(key, known)}")
 
     def _run(self) -> dict[str, Any]:
         options: dict[str, Any] = {}

@@ -77,8 +77,15 @@ class Everything:
 class Genetic:
     """NSGA-II over the choices of each dimension."""
 
-    def __init__(self, space: Space, valid: Valid, objectives: int, seed: int) -> None:
+    def __init__(self, space: Space, valid: Valid, objectives: int, seed: int, first: Sequence[Point] = ()) -> None:
         """Needs Optuna.
+
+        Args:
+            space: where to search.
+            valid: makes a candidate of a point.
+            objectives: the number of figures that are made less.
+            seed: of everything that is drawn.
+            first: points to begin with.
 
         Raises:
             InputError: it is not installed.
@@ -107,10 +114,13 @@ class Genetic:
                 population_size=BATCH, seed=seed, constraints_func=lambda trial: trial.user_attrs[_CONSTRAINT]
             )
         self._study = optuna.create_study(directions=["minimize"] * objectives, sampler=sampler)
+        for point in first:
+            self._study.enqueue_trial(_parameters(point))
         self._known: dict[Candidate, None] = {}
         self._points: dict[Candidate, Point] = {}
         self._trials: dict[Candidate, Any] = {}
         self._batch: list[Candidate] = []
+        self._is_sparse = False
 
     def batch(self, most: int) -> list[tuple[Point, Candidate]]:
         """New candidates; what NSGA-II proposes again is dropped."""
@@ -147,7 +157,7 @@ class Genetic:
         """A trial of another point than the one that was proposed."""
         if trial is not None:
             self._study.tell(trial, state=self._failed)
-        self._study.enqueue_trial({str(place): choice for place, choice in enumerate(point)})
+        self._study.enqueue_trial(_parameters(point))
         return self._study.ask(self._distributions)
 
     def _near(self, point: Point) -> tuple[Point, Candidate] | None:
@@ -173,12 +183,13 @@ class Genetic:
 
     def _some_valid(self) -> Point | None:
         """A valid point: drawn at random at first, later one of those that were found."""
-        if len(self._points) >= BATCH:
-            return self._chance.choice(list(self._points.values()))
-        for _ in range(_DRAWS_MAX):
-            point = self._drawn()
-            if self._valid(point) is not None:
-                return point
+        if len(self._points) < BATCH and not self._is_sparse:
+            for _ in range(_DRAWS_MAX):
+                point = self._drawn()
+                if self._valid(point) is not None:
+                    return point
+            # Drawing finds none; the next draws would not either.
+            self._is_sparse = True
         return self._chance.choice(list(self._points.values())) if self._points else None
 
     def _drawn(self) -> Point:
@@ -194,3 +205,7 @@ class Genetic:
                 point, one = near
                 found[one] = point
                 self._trials[one] = self._instead(None, point)
+
+
+def _parameters(point: Point) -> dict[str, int]:
+    return {str(place): choice for place, choice in enumerate(point)}

@@ -13,8 +13,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TypeAlias
 
+from .. import api
 from .._engine import InputError
 from ..errors import Interrupted
+from ..matrix import leaves
 from ..request import count
 from ..store import Store
 from . import figures
@@ -22,7 +24,7 @@ from . import goals as goals_file
 from .computing import Computer
 from .front import front, vector
 from .goals import Goals, Spec
-from .judge import Judge, check
+from .judge import Judge, check, run_request
 from .outcome import Reference, SearchReport
 from .propose import BATCH, ENUMERATED_MAX, Everything, Genetic, Proposer, Told
 from .rules import Learner, unsound
@@ -89,7 +91,7 @@ class _Search:
         """Searches."""
         references = self._references()
         self._check_figures()
-        proposer, complete = self._proposer()
+        proposer, complete = self._proposer([one.judged.candidate for one in references])
         while batch := proposer.batch(self._goals.candidates - self._valid_ones()):
             self._points |= {one: point for point, one in batch}
             judged = self._look_at([one for _, one in batch])
@@ -124,14 +126,23 @@ class _Search:
         if self._judge.figure_names:
             figures.check(self._goals.figures, self._judge.figure_names, f"{self._goals.name}: ")
 
-    def _proposer(self) -> tuple[Proposer, bool]:
+    def _proposer(self, known: Sequence[Candidate]) -> tuple[Proposer, bool]:
         """Who proposes, and whether that is every candidate of the space."""
         space = self._goals.space
         if space.size <= ENUMERATED_MAX:
             some = list(islice(self._all(), self._goals.candidates + 1))
             if len(some) <= self._goals.candidates:
                 return Everything(iter(some)), True
-        return Genetic(space, self._valid, len(self._goals.objectives), self._goals.seed), False
+        first = [point for one in known if (point := self._point_of(one)) is not None]
+        return Genetic(space, self._valid, len(self._goals.objectives), self._goals.seed, first), False
+
+    def _point_of(self, known: Candidate) -> Point | None:
+        """The point of a known design whose parts the space has, with the machine of the goals as far as it can be."""
+        goals = self._goals
+        machine = api.resolve_request(run_request(goals, known, goals.workloads[0]))["machine"]
+        point = goals.space.nearest({**known.values, **dict(leaves(machine))})
+        made = self._valid(point)
+        return point if made is not None and made.parts == known.parts else None
 
     def _all(self) -> Iterator[tuple[Point, Candidate]]:
         seen: set[Candidate] = set()

@@ -141,6 +141,13 @@ class Space:
             for key, value in zip(one.keys, one.rows[place], strict=True)
         }
 
+    def nearest(self, values: Mapping[str, Value]) -> Point:
+        """The point with some values; the first choice where the space does not have them."""
+        return tuple(
+            next((place for place, row in enumerate(one.rows) if _has(values, one.keys, row)), 0)
+            for one in self.dimensions
+        )
+
     def mended(self, point: Point) -> Point:
         """The point with the first choices that the conditions allow, where they do not allow its own."""
         for _ in range(len(self.conditions) + 1):
@@ -222,3 +229,7 @@ def of_designs(names: Sequence[str], variant: Variant, without: Iterable[str]) -
 
 def _keeps(values: Mapping[str, Any], condition: When) -> bool:
     return all(values.get(key) in allowed for key, allowed in condition.then.items())
+
+
+def _has(values: Mapping[str, Value], keys: Sequence[str], row: Sequence[Value]) -> bool:
+    return all(values.get(key) == value for key, value in zip(keys, row, strict=True))
