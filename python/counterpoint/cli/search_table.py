@@ -44,7 +44,9 @@ def _summary(report: SearchReport) -> Iterable[Text]:
     )
     if counts.get("passed over"):
         over = units.count_of(counts["passed over"], "candidate")
-        yield Text(f"{over} passed the first tests and went no further: beaten, or beyond a limit.")
+        yield Text(
+            f"{over} passed the first tests and went no further: no better than a proven one, or beyond a limit."
+        )
     if not report.front:
         yield Text("None survives within the limits.")
 

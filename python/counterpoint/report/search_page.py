@@ -59,7 +59,7 @@ def _facts(report: SearchReport) -> dict[str, str]:
         "space": units.count_of(goals.space.size, "point"),
         "candidates": units.number(report.valid) + (", all that there are" if report.complete else ""),
         "survive every crash tried": units.number(counts.get("holds", 0)),
-        "passed over, beaten by these or beyond a limit": units.number(counts.get("passed over", 0)),
+        "passed over, no better than these or beyond a limit": units.number(counts.get("passed over", 0)),
         "refuted": units.number(counts.get("refuted", 0)),
         "ruled out by what was learned": units.number(counts.get("ruled out", 0)),
         "promise": "every program recovers; " + "; ".join(promise),

@@ -1,7 +1,8 @@
 """Judges candidates: the cheapest crash tests first, then figures, then all other crash tests of those that matter.
 
 A candidate that a proven one beats, or that is beyond a limit, is passed over once its figures are known: the tests
-that remain could not bring it to the front.
+that remain could not bring it to the front. So is one that has the figures of a proven one, if that is at least as
+plain, unless it is a known design.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Judge:
         self.goals, self._computer = goals, computer
         self.tiers: tuple[Tier, ...] = tiers(goals)
         self.figure_names: list[str] = []
+        self.known: frozenset[str] = frozenset()
+        """The keys of candidates that are known designs; those are tested to the end even if others are as good."""
         self._points: dict[Candidate, int] = {}
 
     def judge(self, candidates: Sequence[Candidate], proven: Sequence[Judged] | None = None) -> list[Judged]:
@@ -36,8 +39,8 @@ class Judge:
 
         Args:
             candidates: all different.
-            proven: candidates that hold; what one of them beats, or what is beyond a limit, is passed over. None to
-                test everything to the end.
+            proven: candidates that hold; what need not be tested beside them, or is beyond a limit, is passed over.
+                None to test everything to the end.
         """
         found = self.tested(candidates, range(1))
         left = [one for one in candidates if one not in found]
@@ -45,13 +48,57 @@ class Judge:
             if refused:
                 found[one] = Judged(one, "refused", 1, self._points[one], refused)
             else:
-                found[one] = self._measured(one, runs, proven)
-        left = [one for one in left if found[one].state == "holds"]
-        failed = self.tested(left, range(1, len(self.tiers)))
-        for one in left:
-            points = self._points[one]
-            found[one] = failed.get(one) or replace(found[one], tiers_passed=len(self.tiers), crash_points=points)
+                found[one] = self._measured(one, runs, proven is not None)
+        going = [found[one] for one in left if found[one].state == "holds"]
+        while going:
+            first = going
+            if proven is not None:
+                first, going = self._first(going, proven, found)
+            ended = self._ended(first)
+            found |= {one.candidate: one for one in ended}
+            if proven is None:
+                break
+            proven = [*proven, *(one for one in ended if one.qualifies)]
         return [found[one] for one in candidates]
+
+    def _first(
+        self, measured: Sequence[Judged], proven: Sequence[Judged], found: dict[Candidate, Judged]
+    ) -> tuple[list[Judged], list[Judged]]:
+        """Those to test now, which none of the others may make unnecessary, and those to come back to.
+
+        What is passed over goes to `found`.
+        """
+        objectives = self.goals.objectives
+        first: list[Judged] = []
+        later: list[Judged] = []
+        for one in sorted(measured, key=lambda one: (vector(one, objectives), *plainness(one.candidate))):
+            better = self._better(one, proven)
+            if better:
+                found[one.candidate] = replace(one, state="passed over", why=better)
+            else:
+                (later if self._better(one, first) else first).append(one)
+        return first, later
+
+    def _better(self, one: Judged, others: Iterable[Judged]) -> str:
+        """Why a candidate need not be tested beside others: one beats it, or is as good and as plain; else nothing."""
+        place = vector(one, self.goals.objectives)
+        for other in others:
+            beside = vector(other, self.goals.objectives)
+            if dominates(beside, place):
+                return f"beaten by {other.candidate.name}"
+            is_as_plain = len(other.candidate.sets) <= len(one.candidate.sets)
+            if beside == place and is_as_plain and one.candidate.key not in self.known:
+                return f"as good as {other.candidate.name}"
+        return ""
+
+    def _ended(self, measured: Sequence[Judged]) -> list[Judged]:
+        """What becomes of candidates that have figures in the tests that are left."""
+        failed = self.tested([one.candidate for one in measured], range(1, len(self.tiers)))
+        return [
+            failed.get(one.candidate)
+            or replace(one, tiers_passed=len(self.tiers), crash_points=self._points[one.candidate])
+            for one in measured
+        ]
 
     def survived(self, one: Candidate) -> int:
         """The power failures that a candidate has survived in its tests."""
@@ -126,8 +173,8 @@ class Judge:
             refused = next((answer for answer in answers if isinstance(answer, str)), "")
             yield ([], refused) if refused else (_figures(answers), "")
 
-    def _measured(self, one: Candidate, runs: Sequence[figures.Figures], proven: Sequence[Judged] | None) -> Judged:
-        """A candidate with its figures: it holds so far, or is passed over."""
+    def _measured(self, one: Candidate, runs: Sequence[figures.Figures], is_limited: bool) -> Judged:
+        """A candidate with its figures: it holds so far, or is passed over because it is beyond a limit."""
         if not self.figure_names:
             self.figure_names = figures.names(runs)
         goals = self.goals
@@ -137,15 +184,12 @@ class Judge:
         for each in goals.limits:
             found.setdefault(each.figure, figures.over(each.figure, runs, each.over))
         judged = Judged(one, "holds", 1, self._points[one], figures=found, excess=excess)
-        if proven is None:
-            return judged
-        if excess:
-            return replace(judged, state="passed over", why="beyond the limits")
-        place = vector(judged, goals.objectives)
-        better = next((other for other in proven if dominates(vector(other, goals.objectives), place)), None)
-        return (
-            judged if better is None else replace(judged, state="passed over", why=f"beaten by {better.candidate.name}")
-        )
+        return replace(judged, state="passed over", why="beyond the limits") if excess and is_limited else judged
+
+
+def plainness(one: Candidate) -> tuple[int, str]:
+    """An order of candidates by how many values they set on the base."""
+    return len(one.sets), one.name
 
 
 def run_request(goals: Goals, one: Candidate, workload: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .front import dominates, front, vector
 from .goals import Goals
+from .judge import plainness
 from .rules import Rule
 from .space import Value, differences, written
 from .verdict import Judged
@@ -65,8 +66,18 @@ class SearchReport:
         return tuple(group[0] for group in self._groups)
 
     def equals(self, judged: Judged) -> tuple[Judged, ...]:
-        """The other candidates with the figures of one of the front."""
-        return next((group[1:] for group in self._groups if group[0] is judged), ())
+        """The other candidates with the figures of one of the front that break nothing in the tests that they had."""
+        place = vector(judged, self.goals.objectives)
+        return tuple(one for one in self._passing.get(place, ()) if one is not judged)
+
+    @cached_property
+    def _passing(self) -> Mapping[tuple[float, ...], Sequence[Judged]]:
+        """Candidates within the limits that hold or were passed over, by figures."""
+        found: dict[tuple[float, ...], list[Judged]] = {}
+        for one in self.judged:
+            if one.state in ("holds", "passed over") and one.excess == 0.0:
+                found.setdefault(vector(one, self.goals.objectives), []).append(one)
+        return found
 
     @cached_property
     def _groups(self) -> tuple[tuple[Judged, ...], ...]:
@@ -77,7 +88,7 @@ class SearchReport:
         return tuple(tuple(sorted(group, key=self._plainness)) for group in groups.values())
 
     def _plainness(self, judged: Judged) -> tuple[bool, int, str]:
-        return not self.names_of(judged), len(judged.candidate.sets), judged.candidate.name
+        return not self.names_of(judged), *plainness(judged.candidate)
 
     @cached_property
     def counts(self) -> Mapping[str, int]:

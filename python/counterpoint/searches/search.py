@@ -91,7 +91,9 @@ class _Search:
         """Searches."""
         references = self._references()
         self._check_figures()
-        proposer, complete = self._proposer([one.judged.candidate for one in references])
+        first = self._known_points(references)
+        self._judge.known = frozenset(one.key for point in first if (one := self._made[point]) is not None)
+        proposer, complete = self._proposer(first)
         while batch := proposer.batch(self._goals.candidates - self._valid_ones()):
             self._points |= {one: point for point, one in batch}
             judged = self._look_at([one for _, one in batch])
@@ -126,23 +128,26 @@ class _Search:
         if self._judge.figure_names:
             figures.check(self._goals.figures, self._judge.figure_names, f"{self._goals.name}: ")
 
-    def _proposer(self, known: Sequence[Candidate]) -> tuple[Proposer, bool]:
+    def _proposer(self, first: Sequence[Point]) -> tuple[Proposer, bool]:
         """Who proposes, and whether that is every candidate of the space."""
         space = self._goals.space
         if space.size <= ENUMERATED_MAX:
             some = list(islice(self._all(), self._goals.candidates + 1))
             if len(some) <= self._goals.candidates:
                 return Everything(iter(some)), True
-        first = [point for one in known if (point := self._point_of(one)) is not None]
         return Genetic(space, self._valid, len(self._goals.objectives), self._goals.seed, first), False
 
-    def _point_of(self, known: Candidate) -> Point | None:
-        """The point of a known design whose parts the space has, with the machine of the goals as far as it can be."""
+    def _known_points(self, references: Sequence[Reference]) -> list[Point]:
+        """Known designs whose parts the space has, on the machine of the goals as far as it has that."""
         goals = self._goals
-        machine = api.resolve_request(run_request(goals, known, goals.workloads[0]))["machine"]
-        point = goals.space.nearest({**known.values, **dict(leaves(machine))})
-        made = self._valid(point)
-        return point if made is not None and made.parts == known.parts else None
+        found: list[Point] = []
+        for known in (one.judged.candidate for one in references):
+            machine = api.resolve_request(run_request(goals, known, goals.workloads[0]))["machine"]
+            point = goals.space.mended(goals.space.nearest({**known.values, **dict(leaves(machine))}))
+            made = self._valid(point)
+            if made is not None and made.parts == known.parts:
+                found.append(point)
+        return found
 
     def _all(self) -> Iterator[tuple[Point, Candidate]]:
         seen: set[Candidate] = set()

@@ -10,8 +10,8 @@ from .ladder import CrashTest
 from .space import Candidate
 
 State: TypeAlias = Literal["holds", "passed over", "refuted", "ruled out", "refused"]
-"""What became of a candidate: it passed every test; it passed the first ones, and is beaten or beyond a limit; it
-failed one; a learned rule covers it; the engine refuses it."""
+"""What became of a candidate: it passed every test; it passed the first ones, and is beaten, no better than a
+proven one, or beyond a limit; it failed one; a learned rule covers it; the engine refuses it."""
 
 
 @dataclass(frozen=True)
