@@ -169,7 +169,9 @@ calibrate: engine ## Repeat the search over what the papers leave open, into doc
 study: engine ## Search for a design that beats secpm, sca and easy-pm at once (docs/study.md), and crash what is found; it resumes from $(OUT)/.
 	mkdir -p $(OUT)
 	$(BIN)/counterpoint search docs/study/goals.toml --store $(OUT)/study.duckdb --out $(OUT)/study
-	$(BIN)/python tests/soak.py --designs $(OUT)/study/designs --set program.log_granularity=line --crash-points 10000000
+	$(BIN)/counterpoint search docs/study/within.toml --store $(OUT)/study.duckdb --out $(OUT)/within || test $$? = 1
+	$(BIN)/python tests/soak.py --designs $(OUT)/study/designs --design docs/study/inline-log.toml \
+		--set program.log_granularity=line --crash-points 10000000
 
 .PHONY: verdict-tables
 verdict-tables: engine ## Repeat the tables of docs/designs/; DESIGNS="secpm sca": only some.

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import attacks
@@ -26,7 +27,7 @@ TX_SIZES = (64, 128, 256, 512, 1024)
 NESTED_TRANSACTIONS = 4
 """Transactions of runs in which power fails again at every step of every recovery."""
 
-DEEP_POINTS = 40
+DEEP_POINTS = 8
 """Crashes that are followed by more than one during their recoveries."""
 
 ATTACK_EVERY = 20
@@ -87,23 +88,36 @@ def main() -> int:
 
 def own(designs: Sequence[str], sets: Sequence[str], first_seed: int, points: int | None, minutes: float) -> int:
     """Crashes each of some designs until it has been so often, or all of them until time is up."""
-    until = time.monotonic() + 60 * minutes
-    crashes = dict.fromkeys(designs, 0)
-    for seed in itertools.count(first_seed):
-        left = [one for one in designs if points is None or crashes[one] < points]
-        if not left or (points is None and time.monotonic() > until):
-            break
-        for design in left:
-            verdict = crash(design, random.Random(seed), seed, sets)
-            crashes[design] += verdict.crash_points + verdict.nested_points
-            if failed(verdict):
+    until = time.time() + 60 * minutes if points is None else None
+    with ProcessPoolExecutor(os.cpu_count() if points else len(designs)) as processes:
+        ended = [processes.submit(crash_often, one, sets, first_seed, points, until) for one in designs]
+        for one in as_completed(ended):
+            design, crashes = one.result()
+            if crashes is None:
+                processes.shutdown(cancel_futures=True)
                 return 1
-    for design, count in crashes.items():
-        print(f"soak: {design}: {count:,} crashes; no failure")
+            print(f"soak: {design}: {crashes:,} crashes; no failure", flush=True)
     return 0
 
 
-def crash(design: str, choice: random.Random, seed: int, sets: Sequence[str] = ()) -> cp.Crash:
+def crash_often(
+    design: str, sets: Sequence[str], first_seed: int, points: int | None, until: float | None
+) -> tuple[str, int | None]:
+    """Crashes a design so often, or until a time, and counts; None if it does not hold."""
+    crashes = 0
+    for seed in itertools.count(first_seed):
+        if (points is not None and crashes >= points) or (until is not None and time.time() > until):
+            break
+        verdict = crash(design, random.Random(seed), seed, sets, workers=1)
+        crashes += verdict.crash_points + verdict.nested_points
+        if failed(verdict):
+            return design, None
+    return design, crashes
+
+
+def crash(
+    design: str, choice: random.Random, seed: int, sets: Sequence[str] = (), workers: int | None = None
+) -> cp.Crash:
     """Crashes a design in a workload, on a machine and in a way that are chosen at random."""
     workload = choice.choice([workload.name for workload in cp.workloads()])
     nested = choice.choice((0, 0, 0, 0, 0, 0, 1, 2))
@@ -128,6 +142,7 @@ def crash(design: str, choice: random.Random, seed: int, sets: Sequence[str] = (
         blame=False,
         footprint="128KiB",
         seed=seed,
+        workers=workers,
     )
 
 

@@ -1,0 +1,59 @@
+"""The study of docs/study.md: what it searched is still valid, and what it found still beats the three designs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import counterpoint as cp
+from counterpoint import api
+from counterpoint.searches.goals import load
+
+STUDY = Path(__file__).parents[2] / "docs" / "study"
+FOUND = STUDY / "inline-log.toml"
+WORKLOADS = ("array", "queue", "hash", "btree", "rbtree")
+
+
+@pytest.mark.parametrize("name", ["goals.toml", "within.toml"])
+def test_the_goals_are_valid_and_ask_the_same(name: str) -> None:
+    goals = load(STUDY / name)
+    assert goals.workloads == WORKLOADS
+    assert len(goals.crash_workloads) == 8
+    assert goals.candidates == 2000
+    assert goals.space.size == 1_492_992, "as docs/study.md says"
+
+
+def test_what_was_found_is_made_of_parts_of_easy_pm_and_co_located() -> None:
+    found, *parents = (api.effective_parts(one) for one in (FOUND, "easy-pm", "co-located"))
+    for key, value in found.items():
+        if key != "recovery":
+            assert any(parent.get(key) == value for parent in parents), key
+
+
+@pytest.mark.parametrize("tx_size", [64, 256])
+def test_it_beats_the_three_designs_with_small_transactions(tx_size: int) -> None:
+    def of(design: str | Path) -> tuple[float, float, float]:
+        options: dict[str, Any] = {"machine": "secpm", "transactions": 100, "footprint": "64MiB", "tx_size": tx_size}
+        runs = [cp.run(design, workload, **options).to_dict() for workload in WORKLOADS]
+        latency = sum(one["transaction_latency_ns"]["mean"] for one in runs)
+        return latency, sum(one["nvm"]["writes"] for one in runs), sum(one["nvm"]["write_bytes"] for one in runs)
+
+    found = of(FOUND)
+    for design in ("secpm", "sca", "easy-pm"):
+        assert all(mine < theirs for mine, theirs in zip(found, of(design), strict=True)), design
+
+
+@pytest.mark.parametrize("workload", ["btree", "linked-list"])
+def test_it_survives(workload: str) -> None:
+    verdict = cp.crash(FOUND, workload, machine="small", transactions=20, set=["program.log_granularity=line"])
+    assert verdict.holds
+    assert verdict.crash_points > 1000
+
+
+def test_without_the_register_of_the_global_counter_it_does_not(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text(FOUND.read_text().replace('global_counter = "configured"', 'global_counter = "absent"'))
+    verdict = cp.crash(broken, "array", machine="small", transactions=2)
+    assert verdict.violations[0].rule == "pad_reuse"
