@@ -237,12 +237,17 @@ def test_the_genetic_search_begins_with_the_known_designs_of_the_space(tmp_path:
     assert [one.figures for one in report.judged] == [one.figures for one in known], "the machine of the goals"
 
 
-def test_a_space_that_has_no_machine_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_space_that_has_no_machine_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     monkeypatch.setattr(search, "ENUMERATED_MAX", 0)
     monkeypatch.setattr(propose, "_DRAWS_MAX", 50)
     space = {**SURVIVOR["space"], "controller": {"wpq_entries": [0, 1_000_000]}}
-    report = cp.search({**SURVIVOR, "references": [], "space": space}, tmp_path / "s.duckdb")
+    file = tmp_path / "none.toml"
+    file.write_text(_toml({**SURVIVOR, "references": ["secpm"], "space": space}))
+    report = cp.search(file, tmp_path / "s.duckdb")
     assert report.judged == ()
+    outcome = cli("search", str(file), "--store", str(tmp_path / "s.duckdb"))
+    assert outcome.code == 1
+    assert "The engine takes no point that was tried" in outcome.out
 
 
 def test_a_limit_leaves_out_what_is_beyond_it(found: cp.SearchReport, tmp_path: Path) -> None:

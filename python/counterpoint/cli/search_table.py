@@ -47,7 +47,9 @@ def _summary(report: SearchReport) -> Iterable[Text]:
         yield Text(
             f"{over} passed the first tests and went no further: no better than a proven one, or beyond a limit."
         )
-    if not report.front:
+    if not report.valid:
+        yield Text("The engine takes no point that was tried: parts or machine values contradict each other.")
+    elif not report.front:
         yield Text("None survives within the limits.")
 
 
