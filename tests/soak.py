@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import os
 import random
 import re
@@ -13,8 +14,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from threading import Event
 
 import attacks
 import campaign
@@ -88,31 +90,27 @@ def main() -> int:
 
 def own(designs: Sequence[str], sets: Sequence[str], first_seed: int, points: int | None, minutes: float) -> int:
     """Crashes each of some designs until it has been so often, or all of them until time is up."""
-    until = time.time() + 60 * minutes if points is None else None
-    with ProcessPoolExecutor(os.cpu_count() if points else len(designs)) as processes:
-        ended = [processes.submit(crash_often, one, sets, first_seed, points, until) for one in designs]
+    until = time.monotonic() + 60 * minutes if points is None else math.inf
+    wanted = math.inf if points is None else points
+    broken = Event()
+
+    def crashes(design: str) -> int:
+        count = 0
+        for seed in itertools.count(first_seed):
+            if count >= wanted or time.monotonic() > until or broken.is_set():
+                break
+            verdict = crash(design, random.Random(seed), seed, sets, workers=1)
+            count += verdict.crash_points + verdict.nested_points
+            if failed(verdict):
+                broken.set()
+        return count
+
+    with ThreadPoolExecutor(os.cpu_count() if points else len(designs)) as pool:
+        ended = {pool.submit(crashes, one): one for one in designs}
         for one in as_completed(ended):
-            design, crashes = one.result()
-            if crashes is None:
-                processes.shutdown(cancel_futures=True)
-                return 1
-            print(f"soak: {design}: {crashes:,} crashes; no failure", flush=True)
-    return 0
-
-
-def crash_often(
-    design: str, sets: Sequence[str], first_seed: int, points: int | None, until: float | None
-) -> tuple[str, int | None]:
-    """Crashes a design so often, or until a time, and counts; None if it does not hold."""
-    crashes = 0
-    for seed in itertools.count(first_seed):
-        if (points is not None and crashes >= points) or (until is not None and time.time() > until):
-            break
-        verdict = crash(design, random.Random(seed), seed, sets, workers=1)
-        crashes += verdict.crash_points + verdict.nested_points
-        if failed(verdict):
-            return design, None
-    return design, crashes
+            if not broken.is_set():
+                print(f"soak: {ended[one]}: {one.result():,} crashes; no failure", flush=True)
+    return int(broken.is_set())
 
 
 def crash(

@@ -176,7 +176,8 @@ class _Reader:
         for work in dict.fromkeys([*workloads, *crashed]):
             self._check_workload(work)
             # What the engine refuses of the base itself needs no search.
-            self._check_machine(space, api.resolve(space.base, work, **run)["machine"])
+            resolved = api.resolve(space.base, work, **run)
+        self._check_machine(space, resolved["machine"])
         objectives = tuple(self._objectives())
         if not objectives:
             raise InputError(f'{self.place}: there are no objectives; name a figure, as in nvm_writes = "minimise"')
@@ -213,7 +214,7 @@ class _Reader:
 
     def _check_machine(self, space: Space, machine: Mapping[str, Any]) -> None:
         known = [key for key, _ in matrix.leaves(machine)]
-        for key in (key for one in space.dimensions for key in one.keys if not key.startswith(PART)):
+        for key in space.machine_keys:
             if key not in known:
                 raise InputError(f"{self.place}: there is no machine value '{key}'{near(key, known)}")
 

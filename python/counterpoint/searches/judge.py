@@ -51,14 +51,11 @@ class Judge:
                 found[one] = self._measured(one, runs, proven is not None)
         going = [found[one] for one in left if found[one].state == "holds"]
         while going:
-            first = going
-            if proven is not None:
-                first, going = self._first(going, proven, found)
+            first, going = (going, []) if proven is None else self._first(going, proven, found)
             ended = self._ended(first)
             found |= {one.candidate: one for one in ended}
-            if proven is None:
-                break
-            proven = [*proven, *(one for one in ended if one.qualifies)]
+            if proven is not None:
+                proven = [*proven, *(one for one in ended if one.qualifies)]
         return [found[one] for one in candidates]
 
     def _first(
@@ -199,13 +196,13 @@ def run_request(goals: Goals, one: Candidate, workload: str) -> dict[str, Any]:
     return {"variant": goals.space.variant, **options, "design": one.base, "workload": workload, "set": sets}
 
 
-def check(goals: Goals, one: Candidate) -> None:
-    """Checks that the engine takes a candidate.
+def check(goals: Goals, one: Candidate) -> dict[str, Any]:
+    """Checks that the engine takes a candidate; the complete configuration that it has.
 
     Raises:
         InputError: it does not.
     """
-    api.resolve_request(run_request(goals, one, goals.workloads[0]))
+    return api.resolve_request(run_request(goals, one, goals.workloads[0]))
 
 
 def _recovery_request(goals: Goals, one: Candidate) -> dict[str, Any]:

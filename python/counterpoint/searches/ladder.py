@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import api
 from .goals import Goals
-from .space import PART, Candidate
+from .space import Candidate
 
 CRASH_TESTS = Path(__file__).with_name("crash_tests.toml")
 """The tests that come with Counterpoint."""
@@ -99,7 +99,7 @@ def tiers(goals: Goals) -> tuple[Tier, ...]:
 
 def _varies(goals: Goals) -> bool:
     """Whether the goals vary values of the machine."""
-    return any(not key.startswith(PART) for one in goals.space.dimensions for key in one.keys)
+    return bool(goals.space.machine_keys)
 
 
 @cache

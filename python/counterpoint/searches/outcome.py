@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -73,19 +73,21 @@ class SearchReport:
     @cached_property
     def _passing(self) -> Mapping[tuple[float, ...], Sequence[Judged]]:
         """Candidates within the limits that hold or were passed over, by figures."""
-        found: dict[tuple[float, ...], list[Judged]] = {}
-        for one in self.judged:
-            if one.state in ("holds", "passed over") and one.excess == 0.0:
-                found.setdefault(vector(one, self.goals.objectives), []).append(one)
-        return found
+        return self._by_figures(
+            one for one in self.judged if one.state in ("holds", "passed over") and one.excess == 0.0
+        )
 
     @cached_property
     def _groups(self) -> tuple[tuple[Judged, ...], ...]:
         """The front by figures, in each group the one that stands for it first."""
-        groups: dict[tuple[float, ...], list[Judged]] = {}
-        for one in front(self.judged, self.goals.objectives):
-            groups.setdefault(vector(one, self.goals.objectives), []).append(one)
+        groups = self._by_figures(front(self.judged, self.goals.objectives))
         return tuple(tuple(sorted(group, key=self._plainness)) for group in groups.values())
+
+    def _by_figures(self, judged: Iterable[Judged]) -> Mapping[tuple[float, ...], Sequence[Judged]]:
+        found: dict[tuple[float, ...], list[Judged]] = {}
+        for one in judged:
+            found.setdefault(vector(one, self.goals.objectives), []).append(one)
+        return found
 
     def _plainness(self, judged: Judged) -> tuple[bool, int, str]:
         return not self.names_of(judged), *plainness(judged.candidate)

@@ -13,7 +13,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TypeAlias
 
-from .. import api
 from .._engine import InputError
 from ..errors import Interrupted
 from ..matrix import leaves
@@ -24,7 +23,7 @@ from . import goals as goals_file
 from .computing import Computer
 from .front import front, vector
 from .goals import Goals, Spec
-from .judge import Judge, check, run_request
+from .judge import Judge, check
 from .outcome import Reference, SearchReport
 from .propose import BATCH, ENUMERATED_MAX, Everything, Genetic, Proposer, Told
 from .rules import Learner, unsound
@@ -142,7 +141,7 @@ class _Search:
         goals = self._goals
         found: list[Point] = []
         for known in (one.judged.candidate for one in references):
-            machine = api.resolve_request(run_request(goals, known, goals.workloads[0]))["machine"]
+            machine = check(goals, known)["machine"]
             point = goals.space.mended(goals.space.nearest({**known.values, **dict(leaves(machine))}))
             made = self._valid(point)
             if made is not None and made.parts == known.parts:

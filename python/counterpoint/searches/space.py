@@ -129,6 +129,11 @@ class Space:
         """The number of points."""
         return math.prod(len(one.rows) for one in self.dimensions)
 
+    @property
+    def machine_keys(self) -> list[str]:
+        """The machine values that vary."""
+        return [key for one in self.dimensions for key in one.keys if not key.startswith(PART)]
+
     def points(self) -> Iterator[Point]:
         """All points, in order."""
         return product(*(range(len(one.rows)) for one in self.dimensions))
