@@ -260,26 +260,35 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
 
     /// The write whose data is admitted next.
     fn next_data_request(&self) -> Option<Claim> {
-        let writes = &self.memory.writes;
-        let ready = self.memory.admission.asking.iter().copied();
+        let asking = &self.memory.admission.asking;
         let chosen = match self.engine.rules.append_order {
-            // A write whose pad is not ready holds back the later writes of its page.
-            AppendOrder::BumpOrder => ready
-                .filter(|&slot| {
-                    let write = &writes[slot];
-                    write.owes_counter
-                        || !self.engine.units.staged.iter().any(|&other| {
-                            let other = &writes[other];
-                            matches!(other.stage, Stage::Encrypting | Stage::Authenticating)
-                                && other.bump < write.bump
-                                && other.line.page() == write.line.page()
-                                && !other.counter_admitted
-                        })
-                })
-                .min_by_key(|&slot| writes[slot].bump),
-            AppendOrder::UnitOrder => ready.min_by_key(|&slot| writes[slot].unit),
+            AppendOrder::BumpOrder => self.first_bumped(),
+            AppendOrder::UnitOrder => asking.iter().copied().min_by_key(|&slot| self.memory.writes[slot].unit),
         };
         chosen.and_then(|slot| self.request_of(slot))
+    }
+
+    /// Of the writes that ask and are not held back the one whose counter was advanced first. Looks at all that wait
+    /// once for each that is held back before it, which are few, and not at every pair of them.
+    fn first_bumped(&self) -> Option<u32> {
+        let asking = self.memory.admission.asking.iter().enumerate();
+        let asking = asking.map(|(place, &slot)| (self.memory.writes[slot].bump, place, slot));
+        let mut next = asking.clone().min()?;
+        while self.is_held_back(&self.memory.writes[next.2]) {
+            next = asking.clone().filter(|other| *other > next).min()?;
+        }
+        Some(next.2)
+    }
+
+    /// Whether `write` waits for an earlier write of its page whose pad is not ready.
+    fn is_held_back(&self, write: &Write) -> bool {
+        let holds = |other: &Write| {
+            matches!(other.stage, Stage::Encrypting | Stage::Authenticating)
+                && other.bump < write.bump
+                && other.line.page() == write.line.page()
+                && !other.counter_admitted
+        };
+        !write.owes_counter && self.engine.units.staged.iter().any(|&other| holds(&self.memory.writes[other]))
     }
 
     fn request_of(&self, slot: u32) -> Option<Claim> {
