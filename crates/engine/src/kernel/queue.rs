@@ -2,7 +2,8 @@
 //!
 //! Most events are scheduled in the order of their times: for now, or a fixed time ahead, or at the end of the last
 //! burst of a bus. An event that is not before the last one of a lane goes to the end of that lane; only what fits no
-//! lane takes the binary heap.
+//! lane takes the binary heap. Some lanes take only what is near: an event far ahead would close them to the steps of
+//! cores, which are a few cycles ahead.
 
 use super::Ps;
 use std::cmp::Ordering;
@@ -15,13 +16,17 @@ pub trait EventCode: Copy {
     fn code(&self) -> u64;
 }
 
-/// The order of events: by time, then as they were scheduled.
-type Key = (Ps, u64);
+/// The order of events: by time, then as they were scheduled. The time is in the upper half.
+type Key = u128;
 
 /// After every event.
-const NEVER: Key = (Ps::MAX, u64::MAX);
+const NEVER: Key = Key::MAX;
 /// Lanes of events whose times never decrease. The first takes only events that are scheduled for the current time.
-const LANES: usize = 4;
+const LANES: usize = 7;
+/// The first lane that takes events far ahead.
+const FAR_LANE: usize = 3;
+/// What is less far ahead is near, in picoseconds: some ten cycles of a core.
+const FAR: Ps = 5_000;
 
 #[derive(Clone, Copy)]
 struct Pending<E> {
@@ -32,7 +37,7 @@ struct Pending<E> {
 
 impl<E> Pending<E> {
     fn key(&self) -> Key {
-        (self.at, self.sequence)
+        Key::from(self.at) << 64 | Key::from(self.sequence)
     }
 }
 
@@ -61,6 +66,8 @@ pub struct Queue<E> {
     heap: BinaryHeap<Pending<E>>,
     /// The keys of the first event of each lane and of the heap; `NEVER` if there is none.
     firsts: [Key; LANES + 1],
+    /// Which of them is the least.
+    next: usize,
     now: Ps,
     sequence: u64,
     events: u64,
@@ -80,6 +87,7 @@ impl<E: EventCode> Queue<E> {
             lanes: std::array::from_fn(|_| VecDeque::with_capacity(64)),
             heap: BinaryHeap::with_capacity(64),
             firsts: [NEVER; LANES + 1],
+            next: LANES,
             now: 0,
             sequence: 0,
             events: 0,
@@ -104,13 +112,13 @@ impl<E: EventCode> Queue<E> {
 
     /// Whether no event is scheduled.
     pub fn is_empty(&self) -> bool {
-        self.first().1 == NEVER
+        self.firsts[self.next] == NEVER
     }
 
     /// The time of the next event, in picoseconds; `None` if no event is scheduled.
     pub fn next_at(&self) -> Option<Ps> {
-        let (_, key) = self.first();
-        (key != NEVER).then_some(key.0)
+        let key = self.firsts[self.next];
+        (key != NEVER).then_some((key >> 64) as Ps)
     }
 
     /// The events that are scheduled for the current time, each with its sequence number, in no particular order.
@@ -133,11 +141,12 @@ impl<E: EventCode> Queue<E> {
         self.lanes.iter_mut().for_each(VecDeque::clear);
         self.heap.clear();
         self.firsts = [NEVER; LANES + 1];
+        self.next = LANES;
     }
 
     /// The next event in the queue, and its time.
     pub fn peek(&self) -> Option<(Ps, E)> {
-        let next = match self.first().0 {
+        let next = match self.next {
             LANES => self.heap.peek(),
             lane => self.lanes[lane].front(),
         };
@@ -149,28 +158,37 @@ impl<E: EventCode> Queue<E> {
         debug_assert!(at >= self.now, "an event was scheduled {} ps in the past", self.now - at);
         self.sequence += 1;
         let pending = Pending { at, sequence: self.sequence, event };
-        let lanes = if at == self.now { 0..1 } else { 1..LANES };
-        for lane in lanes {
-            match self.lanes[lane].back() {
-                Some(last) if last.at > at => continue,
-                Some(_) => {}
-                None => self.firsts[lane] = pending.key(),
-            }
-            return self.lanes[lane].push_back(pending);
+        let lanes = match at - self.now {
+            0 => 0..1,
+            1..FAR => 1..LANES,
+            _ => FAR_LANE..LANES,
+        };
+        let fits = |lane: &usize| self.lanes[*lane].back().is_none_or(|last| last.at <= at);
+        let place = { lanes }.find(fits).unwrap_or(LANES);
+        let key = pending.key();
+        if place == LANES {
+            self.heap.push(pending);
+        } else {
+            self.lanes[place].push_back(pending);
         }
-        self.firsts[LANES] = self.firsts[LANES].min(pending.key());
-        self.heap.push(pending);
+        if key < self.firsts[place] {
+            self.firsts[place] = key;
+            if key < self.firsts[self.next] {
+                self.next = place;
+            }
+        }
     }
 
     /// Takes the next event and moves time to it.
     pub fn pop(&mut self) -> Option<E> {
-        let (place, _) = self.first();
+        let place = self.next;
         let (next, following) = if place == LANES {
             (self.heap.pop()?, self.heap.peek())
         } else {
             (self.lanes[place].pop_front()?, self.lanes[place].front())
         };
         self.firsts[place] = following.map_or(NEVER, Pending::key);
+        self.next = self.first();
         self.happen(next.at, next.event);
         Some(next.event)
     }
@@ -192,15 +210,12 @@ impl<E: EventCode> Queue<E> {
         }
     }
 
-    /// The lane, or the heap, that has the next event, and its key.
-    fn first(&self) -> (usize, Key) {
-        let mut first = (LANES, self.firsts[LANES]);
-        for lane in 0..LANES {
-            if self.firsts[lane] < first.1 {
-                first = (lane, self.firsts[lane]);
-            }
-        }
-        first
+    /// The lane, or the heap, that has the next event.
+    fn first(&self) -> usize {
+        const { assert!(LANES == 7) };
+        // In pairs, so that the host compares them side by side.
+        let earlier = |a: usize, b: usize| if self.firsts[b] < self.firsts[a] { b } else { a };
+        earlier(earlier(earlier(0, 1), earlier(2, 3)), earlier(earlier(4, 5), earlier(6, LANES)))
     }
 
     fn happen(&mut self, at: Ps, event: E) {
