@@ -27,7 +27,7 @@ fn bench(bencher: Bencher<'_, '_>, what: &str, design: &str, options: &str) {
 /// Measures crash points.
 #[divan::bench(args = ["secpm-no-cwr", "secpm", "sca"], sample_count = 5, sample_size = 1)]
 fn every_event(bencher: Bencher<'_, '_>, design: &str) {
-    bench(bencher, "crash_points", design, r#""tx_size":64,"transactions":50"#);
+    bench(bencher, "crash_points", design, r#""tx_size":64,"transactions":2000"#);
 }
 
 /// Measures crash points of designs with a tree: each new state is booted and verified.

@@ -275,7 +275,7 @@ impl<O: Observer + ?Sized> Stages<'_, O> {
                     Response::Install { line, bytes } => cache.install_clean(now, line, &bytes),
                 }
             }
-            wakes.extend(cache.wakes());
+            cache.take_wakes(wakes);
             for (core, wake) in wakes.drain(..) {
                 let cx = &mut CoreContext { queue, cache: *cache, observer: *observer };
                 cores[usize::from(core)].wake(cx, wake);

@@ -4,7 +4,7 @@
 use super::hierarchy::Hierarchy;
 use super::mshr::{Phase, Waiter, Want};
 use crate::kernel::Ps;
-use crate::message::{Access, CoreId, Line, MemoryRequest};
+use crate::message::{Access, CoreId, Line, MemoryRequest, News};
 
 /// Where a line was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +73,7 @@ impl Hierarchy {
             return Access::Pending;
         }
         if !self.mshrs.join(id, Waiter { core, want, since: now }) {
-            return self.block(core);
+            return self.block(core, News::Unknown);
         }
         self.counts.l1.misses += 1;
         Access::Pending
@@ -84,7 +84,8 @@ impl Hierarchy {
         let prefetch = want == Want::Prefetch;
         // A prefetch that cannot be sent to memory at once is not worth a register.
         if !self.mshrs.has_room(c, prefetch) || prefetch && phase == Phase::OnChip {
-            return if prefetch { Access::Blocked } else { self.block(core) };
+            let news = if phase == Phase::Reading { self.mshrs.absent(line) } else { News::Unknown };
+            return if prefetch { Access::Blocked(news) } else { self.block(core, news) };
         }
         let id = self.mshrs.start(line, phase, Waiter { core, want, since: now });
         self.counts.l1.misses += 1;
@@ -100,11 +101,20 @@ impl Hierarchy {
     }
 
     /// Has `core` wait for a free register.
-    fn block(&mut self, core: CoreId) -> Access {
+    fn block(&mut self, core: CoreId, news: News) -> Access {
         if !self.blocked.contains(&core) {
             self.blocked.push_back(core);
         }
-        Access::Blocked
+        Access::Blocked(news)
+    }
+
+    /// Blocks a load again if neither a register is free nor anything has happened to its line.
+    pub(super) fn still_blocked(&mut self, core: CoreId, line: Line, news: News) -> Option<Access> {
+        if self.mshrs.has_room(usize::from(core), false) || self.mshrs.absent(line) != news {
+            return None;
+        }
+        debug_assert!(self.mshrs.find(line).is_none() && self.newest_for(usize::from(core), line).is_none());
+        Some(self.block(core, news))
     }
 
     fn count_hit(&mut self, source: FoundIn, latency: Ps, want: Want) {

@@ -10,7 +10,7 @@
 
 use super::access::{FoundIn, Promotion};
 use super::hierarchy::Hierarchy;
-use super::mshr::{Phase, Want};
+use super::mshr::{Phase, Want, cores_of};
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MemoryRequest, Wake};
 
@@ -28,6 +28,7 @@ impl Hierarchy {
         let way = cache.empty_way(line).or_else(|| cache.victim(line, |_| false).filter(|&slot| !cache.dirty(slot)));
         if let Some(slot) = way {
             cache.insert(slot, line, bytes, now);
+            self.mshrs.note(line);
         }
     }
 
@@ -40,21 +41,19 @@ impl Hierarchy {
         }
         let slot = self.l2[l2].victim(line, |other| self.reserved_in_l2(l2, other))?;
         let victim = self.l2[l2].line(slot);
-        let mut dirty = self.l2[l2].dirty(slot);
-        let mut newest = self.l2[l2].bytes(slot);
-        for upper in self.first_levels_above(l2) {
-            if let Some(copy) = self.l1[upper].find(victim)
-                && self.l1[upper].dirty(copy)
-            {
-                newest = self.l1[upper].bytes(copy);
-                dirty = true;
-            }
-        }
-        if dirty && !self.put_dirty_in_l3(now, self.l3_of(l2), victim, &newest) {
+        let holders = self.first_levels_with(l2, victim);
+        // The copy of a first level, if it is dirty, is newer than that of the second.
+        let dirty_above = cores_of(holders).find_map(|upper| {
+            let copy = self.l1[upper].find(victim)?;
+            self.l1[upper].dirty(copy).then(|| self.l1[upper].bytes(copy))
+        });
+        if let Some(newest) = dirty_above.or_else(|| self.l2[l2].dirty(slot).then(|| self.l2[l2].bytes(slot)))
+            && !self.put_dirty_in_l3(now, self.l3_of(l2), victim, &newest)
+        {
             return None;
         }
         self.l2[l2].remove(slot);
-        for upper in self.first_levels_above(l2) {
+        for upper in cores_of(holders) {
             if let Some(copy) = self.l1[upper].find(victim) {
                 self.l1[upper].remove(copy);
             }
@@ -63,8 +62,12 @@ impl Hierarchy {
         Some(slot)
     }
 
-    fn first_levels_above(&self, l2: usize) -> std::ops::Range<usize> {
-        if self.l2_private() { l2..l2 + 1 } else { 0..self.l1.len() }
+    /// The cores, one bit each, whose first levels may hold `line`, which is in the second-level cache `l2`.
+    fn first_levels_with(&self, l2: usize, line: Line) -> u64 {
+        match &self.directory {
+            Some(directory) if !self.l2_private() => directory.sharers(line),
+            _ => 1 << l2,
+        }
     }
 
     /// Copies a line from `slot` of the second level into the first. Returns false if the core has reserved every way.
@@ -164,8 +167,7 @@ impl Hierarchy {
         let Some(slot) = self.l2[l2].victim(line, |other| self.reserved_in_l2(l2, other)) else { return };
         let victim = self.l2[l2].line(slot);
         let dirty = self.l2[l2].dirty(slot)
-            || self
-                .first_levels_above(l2)
+            || cores_of(self.first_levels_with(l2, victim))
                 .any(|upper| self.l1[upper].find(victim).is_some_and(|copy| self.l1[upper].dirty(copy)));
         if dirty && self.l3[l3].find(victim).is_none() {
             self.prepare_l3_way(now, l3, victim);

@@ -13,7 +13,7 @@ use super::stats::CacheCounts;
 use super::writes::Writes;
 use crate::config::{CacheLevel, ConfigError, Machine};
 use crate::kernel::Ps;
-use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
+use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, News, Wake, WriteToken};
 use crate::parts::CachePads;
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
@@ -119,9 +119,10 @@ impl Hierarchy {
         self.requests.drain(..)
     }
 
-    /// Outbox: messages to waiting cores, in order.
-    pub fn wakes(&mut self) -> std::vec::Drain<'_, (CoreId, Wake)> {
-        self.wakes.drain(..)
+    /// Outbox: messages to waiting cores, in order, into the empty `wakes`.
+    pub fn take_wakes(&mut self, wakes: &mut Vec<(CoreId, Wake)>) {
+        debug_assert!(wakes.is_empty());
+        std::mem::swap(&mut self.wakes, wakes);
     }
 
     /// Handles memory's answer to the read `token`.
@@ -254,6 +255,10 @@ impl CachePort for Hierarchy {
         self.counts.l1.hits += 1;
         self.counts.l1.latency_ps += at - now;
         Access::At(at)
+    }
+
+    fn load_again(&mut self, now: Ps, core: CoreId, line: Line, token: u32, news: News) -> Access {
+        self.still_blocked(core, line, news).unwrap_or_else(|| self.load(now, core, line, token))
     }
 
     #[inline]

@@ -4,9 +4,11 @@
 //! second and third level once per core if private, once per line if shared.
 
 use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes};
+use crate::message::{CoreId, Line, LineBytes, News};
 use rustc_hash::FxHashMap;
 
+/// Number of hashes of lines by which it is known that nothing has happened to a line.
+const HASHES: usize = 256;
 /// Miss registers that prefetches leave free for demand accesses, in every cache.
 const RESERVED_FOR_DEMAND: u32 = 2;
 
@@ -83,13 +85,15 @@ pub(super) struct Mshrs {
     free: Vec<u32>,
     by_line: FxHashMap<u64, u32>,
     limits: [Limit; 3],
+    /// For each hash of a line, how often a register was taken for such a line, or one came into the caches without.
+    news: [u32; HASHES],
 }
 
 impl Mshrs {
     /// Creates the registers, all free. For each level: its limit per cache and whether it is shared.
     pub(super) fn new(levels: [(u32, bool); 3], cores: usize) -> Self {
         let limits = levels.map(|(limit, shared)| Limit { used: vec![0; cores], limit, shared });
-        Mshrs { registers: Vec::new(), free: Vec::new(), by_line: FxHashMap::default(), limits }
+        Mshrs { registers: Vec::new(), free: Vec::new(), by_line: FxHashMap::default(), limits, news: [0; HASHES] }
     }
 
     /// The register of `line`, if it has one.
@@ -143,10 +147,22 @@ impl Mshrs {
         register.waiters.clear();
         register.waiters.push(waiter);
         self.by_line.insert(line.0, id);
+        self.note(line);
         for limit in &mut self.limits {
             limit.used[if limit.shared { 0 } else { core }] += 1;
         }
         id
+    }
+
+    /// What can be said of `line`, which no cache holds and for which no register waits.
+    pub(super) fn absent(&self, line: Line) -> News {
+        News::AbsentAt(self.news[hash(line)])
+    }
+
+    /// Notes that `line` may be in a cache from now on, or on its way there.
+    pub(super) fn note(&mut self, line: Line) {
+        let news = &mut self.news[hash(line)];
+        *news = news.wrapping_add(1);
     }
 
     /// Adds a waiter to register `id`; returns false if the core's private caches have no register left.
@@ -179,6 +195,10 @@ impl Mshrs {
         }
         self.free.push(id);
     }
+}
+
+fn hash(line: Line) -> usize {
+    (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
 }
 
 /// The cores of a bit mask, in ascending order.

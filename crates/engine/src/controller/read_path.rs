@@ -4,7 +4,7 @@
 use super::encrypted::Encrypted;
 use super::interface::Response;
 use super::request::{CounterWaiter, LineWaiter, Origin, Read};
-use crate::kernel::Ps;
+use crate::kernel::{Ps, prefetch};
 use crate::message::{
     Circuit, Content, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer, xor,
 };
@@ -37,7 +37,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         }
         let media = MediaLine::data(line);
         let queued = self.memory.banks.wpq.newest(media).map(|entry| entry.bytes);
-        let blank = queued.is_none() && matches!(self.memory.device.content(media), Content::Never);
+        let content = self.memory.device.content(media);
+        let blank = queued.is_none() && matches!(content, Content::Never);
+        if let Content::Stored(bytes) | Content::Base(bytes) = content {
+            // The host fetches them while the pad is made. They may lie in two of its lines.
+            prefetch(&bytes[0]);
+            prefetch(&bytes[bytes.len() - 1]);
+        }
         if self.memory.bytes && !blank {
             let counter = self.counter_for_read(line, origin);
             self.memory.reads[slot].bytes = self.decrypt(line, counter, queued);

@@ -6,7 +6,7 @@ use super::stats::CoreStats;
 use super::store_queue::{Action, CombiningBuffer, Entry, StoreQueue, StoreWait};
 use crate::config;
 use crate::kernel::{Ps, Queue, Slab};
-use crate::message::{CachePort, CoreId, Event, FlushKind, Line, Observer, Op, OpBuffer, OpSource, Site, Wake};
+use crate::message::{CachePort, CoreId, Event, FlushKind, Line, News, Observer, Op, OpBuffer, OpSource, Site, Wake};
 use std::collections::VecDeque;
 
 /// What a core works with: time, caches and observer.
@@ -91,7 +91,8 @@ pub struct Core {
     /// Commit ticks of loads that were handled ahead of time and keep their load queue entries until then.
     pub(super) load_commits: VecDeque<u64>,
     pub(super) last_load: Option<u32>,
-    pub(super) blocked_loads: Vec<u32>,
+    /// Loads that found no miss register free, in the order in which they asked.
+    pub(super) blocked_loads: Vec<(u32, News)>,
     pub(super) stores: StoreQueue,
     pub(super) combining: VecDeque<CombiningBuffer>,
     /// Whether the core is between the begin and the end of a transaction that hardware logs.
@@ -139,12 +140,13 @@ impl Core {
     /// Core `id`, which runs `source`.
     pub fn new(id: CoreId, machine: &config::Machine, source: Box<dyn OpSource>) -> Self {
         let config = machine.core.clone();
+        let check_loads = machine.engine.check_loads && machine.engine.bytes;
         Self {
             id,
-            clock: Clock { cycle: 1_000_000 / u64::from(config.clock_mhz), width: u64::from(config.width) },
-            check_loads: machine.engine.check_loads && machine.engine.bytes,
+            clock: Clock::new(1_000_000 / u64::from(config.clock_mhz), u64::from(config.width)),
+            check_loads,
             source: Operations::new(source),
-            buffer: OpBuffer::default(),
+            buffer: OpBuffer { without_values: !check_loads, ..OpBuffer::default() },
             next_op: 0,
             compute_left: 0,
             exhausted: false,
@@ -487,9 +489,7 @@ impl Core {
                 self.flush_acknowledged(cx.queue);
             }
             Wake::Retry { .. } => {
-                for slot in std::mem::take(&mut self.blocked_loads) {
-                    self.issue_load(cx, slot);
-                }
+                self.issue_blocked_loads(cx);
                 if self.store_waits == StoreWait::Register {
                     self.store_waits = StoreWait::No;
                     self.schedule_store_step(cx.queue, cx.queue.now());

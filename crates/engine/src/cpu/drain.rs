@@ -118,7 +118,7 @@ impl Core {
                 self.store_waits = StoreWait::Line;
                 false
             }
-            Access::Blocked => {
+            Access::Blocked(_) => {
                 self.store_waits = StoreWait::Register;
                 false
             }

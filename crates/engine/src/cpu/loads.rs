@@ -1,7 +1,8 @@
 //! Loads: the load queue, dependences, forwarding from stores of the same core, and the value checker.
 
 use super::core::{Core, CoreContext, Dispatch, InFlight, Load};
-use crate::message::{Access, CachePort, Event, Line, Observer, UNKNOWN_VALUE};
+use crate::kernel::Ps;
+use crate::message::{Access, CachePort, CoreId, Event, Line, Observer, UNKNOWN_VALUE};
 
 impl Core {
     /// Checks for a free load queue entry at the front tick: `None` if there is one.
@@ -65,6 +66,25 @@ impl Core {
     }
 
     pub(super) fn issue_load<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
+        self.ask_for(cx, slot, |cache, now, core, line| cache.load(now, core, line, slot));
+    }
+
+    /// A register may be free: all loads that found none ask again, in order.
+    pub(super) fn issue_blocked_loads<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
+        let before = self.blocked_loads.len();
+        for place in 0..before {
+            let (slot, news) = self.blocked_loads[place];
+            self.ask_for(cx, slot, |cache, now, core, line| cache.load_again(now, core, line, slot, news));
+        }
+        self.blocked_loads.drain(..before);
+    }
+
+    fn ask_for<C: CachePort, O: Observer + ?Sized>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        slot: u32,
+        ask: impl FnOnce(&mut C, Ps, CoreId, Line) -> Access,
+    ) {
         let now = cx.queue.now();
         let line = self.loads[slot].line;
         if self.holds_store(line) {
@@ -74,7 +94,7 @@ impl Core {
             return;
         }
         let asked_at = *self.loads[slot].asked_at.get_or_insert(now);
-        match cx.cache.load(now, self.id, line, slot) {
+        match ask(cx.cache, now, self.id, line) {
             Access::At(at) => {
                 self.check_load(cx, slot);
                 self.count_l1_access(asked_at, at);
@@ -82,7 +102,7 @@ impl Core {
                 self.load_completes(cx, slot, tick);
             }
             Access::Pending => {}
-            Access::Blocked => self.blocked_loads.push(slot),
+            Access::Blocked(news) => self.blocked_loads.push((slot, news)),
         }
     }
 

@@ -136,7 +136,7 @@ impl Core {
             self.logging = false;
             self.transaction_end = match cx.cache.end_transaction(at, self.id) {
                 Access::At(at) => TransactionEnd::Answered(at),
-                Access::Pending | Access::Blocked => TransactionEnd::Sent,
+                Access::Pending | Access::Blocked(_) => TransactionEnd::Sent,
             };
         }
         match self.transaction_end {

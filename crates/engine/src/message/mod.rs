@@ -32,7 +32,7 @@ pub use observer::{Circuit, CounterCacheAct, NoObserver, Observer};
 pub use omission::{Omission, ProtocolStep};
 pub use op::{COUNTER_WRITEBACK_BYTES, NO_SITE, Op, OpBuffer, OpSource, Site, UNKNOWN_VALUE};
 pub use port::{
-    Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, Wake, WriteToken,
+    Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, News, Wake, WriteToken,
 };
 pub use program::{
     Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, pieces, ranges,

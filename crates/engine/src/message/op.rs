@@ -70,6 +70,8 @@ pub struct OpBuffer {
     pub bytes: Vec<u8>,
     /// Where in the program each operation comes from; empty if the source does not report it.
     pub sites: Vec<Site>,
+    /// Whether loads carry no values, because nobody compares them.
+    pub without_values: bool,
 }
 
 impl OpBuffer {
@@ -95,16 +97,19 @@ impl OpBuffer {
         self.pieces(address, data, width, |address, length, bytes| Op::Store { address, length, bytes });
     }
 
-    /// Appends a load of `data.len()` bytes at `address` whose value is `data`, split like [`OpBuffer::store`].
-    /// Only the first piece depends on the previous load.
+    /// Appends a load of `data.len()` bytes at `address` whose value is `data`, split like [`OpBuffer::store`]. Only the
+    /// first piece depends on the previous load. A buffer [without values](OpBuffer::without_values) leaves them out.
     pub fn load(&mut self, address: u64, data: &[u8], width: usize, dependent: bool) {
         let first = address;
-        self.pieces(address, data, width, |address, length, bytes| Op::Load {
-            address,
-            length,
-            dependent: dependent && address == first,
-            bytes,
-        });
+        let load = |address, length, bytes| {
+            let dependent = dependent && address == first;
+            Op::Load { address, length, dependent, bytes }
+        };
+        if self.without_values {
+            self.ops.extend(pieces(address, data.len(), width).map(|(at, _, length)| load(at, length, UNKNOWN_VALUE)));
+        } else {
+            self.pieces(address, data, width, load);
+        }
     }
 
     /// Appends a load of `length` bytes at `address` whose value is not known. The bytes must lie in one line. The load
@@ -131,18 +136,25 @@ impl OpBuffer {
     }
 
     fn pieces(&mut self, address: u64, data: &[u8], width: usize, make: impl Fn(u64, u8, u32) -> Op) {
-        debug_assert!(width > 0 && width <= 64);
-        let mut done = 0;
-        while done < data.len() {
-            let at = address + done as u64;
-            let to_line_end = 64 - (at % 64) as usize;
-            let length = (data.len() - done).min(width).min(to_line_end);
-            let offset = self.bytes.len() as u32;
-            self.bytes.extend_from_slice(&data[done..done + length]);
-            self.ops.push(make(at, length as u8, offset));
-            done += length;
-        }
+        let first = self.bytes.len();
+        self.bytes.extend_from_slice(data);
+        let each = |(at, done, length)| make(at, length, (first + done) as u32);
+        self.ops.extend(pieces(address, data.len(), width).map(each));
     }
+}
+
+/// Splits `length` bytes at `address` at line boundaries and into pieces of at most `width` bytes: for each its address,
+/// how many bytes are before it, and its length.
+fn pieces(address: u64, length: usize, width: usize) -> impl Iterator<Item = (u64, usize, u8)> {
+    debug_assert!(width > 0 && width <= 64);
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = address + done as u64;
+        let to_line_end = 64 - (at % 64) as usize;
+        let piece = (length - done).min(width).min(to_line_end);
+        done += piece;
+        (piece > 0).then_some((at, done - piece, piece as u8))
+    })
 }
 
 /// A program on one core.

@@ -12,7 +12,19 @@ pub enum Access {
     /// A miss: a [`Wake`] follows.
     Pending,
     /// No miss register is free: a [`Wake::Retry`] follows, after which the core must ask again.
-    Blocked,
+    Blocked(News),
+}
+
+/// What a blocked access knows of its line, so that the caches need not look for the line again as long as nothing has
+/// happened to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum News {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// No cache held the line and no register waited for it when so many registers had been taken for lines with the hash
+    /// of this one.
+    AbsentAt(u32),
 }
 
 /// What a flush does with the line that it wrote back.
@@ -49,6 +61,8 @@ pub enum Wake {
 pub trait CachePort {
     /// Loads from `line`. `token` comes back in [`Wake::Load`].
     fn load(&mut self, now: Ps, core: CoreId, line: Line, token: u32) -> Access;
+    /// Loads again what was blocked with `news`.
+    fn load_again(&mut self, now: Ps, core: CoreId, line: Line, token: u32, news: News) -> Access;
     /// Makes `line` writable by `core` (read for ownership). On a miss, [`Wake::Store`] informs the core. `prefetch`:
     /// nothing waits for the line, no wake is sent, and no miss register is taken if few are free.
     fn own(&mut self, now: Ps, core: CoreId, line: Line, prefetch: bool) -> Access;

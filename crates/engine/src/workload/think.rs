@@ -71,6 +71,8 @@ impl Think {
                     let value = self.random.next_u64();
                     ops.store(address, &value.to_le_bytes(), WORD as usize);
                     memory.write_u64(address, value);
+                } else if ops.without_values {
+                    ops.load_unknown(address, WORD as u8);
                 } else {
                     ops.load(address, &memory.read_u64(address).to_le_bytes(), WORD as usize, false);
                 }

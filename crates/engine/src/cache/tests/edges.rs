@@ -2,7 +2,7 @@
 
 use super::machine;
 use crate::cache::{CacheParts, Hierarchy};
-use crate::message::{Access, CachePort, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken};
+use crate::message::{Access, CachePort, FlushKind, Line, LineBytes, MemoryRequest, News, Wake, WriteToken};
 
 pub(super) const SMALL: [(u32, u64, u32, bool); 3] = [(1, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)];
 
@@ -33,7 +33,9 @@ pub(super) fn write(caches: &mut Hierarchy) -> (u64, Line, LineBytes, WriteToken
 }
 
 pub(super) fn wakes(caches: &mut Hierarchy) -> Vec<(u16, Wake)> {
-    caches.wakes().collect()
+    let mut wakes = Vec::new();
+    caches.take_wakes(&mut wakes);
+    wakes
 }
 
 /// Brings a line in from memory, for loading.
@@ -114,8 +116,8 @@ fn misses_of_one_line_share_a_register_and_a_full_file_blocks_until_one_is_free(
     let (_, first) = read_token(&mut c);
     assert_eq!(c.load(0, 0, line(2), 12), Access::Pending);
     let (_, second) = read_token(&mut c);
-    assert_eq!(c.load(0, 0, line(3), 13), Access::Blocked);
-    assert_eq!(c.load(0, 0, line(3), 13), Access::Blocked);
+    assert!(matches!(c.load(0, 0, line(3), 13), Access::Blocked(_)));
+    assert!(matches!(c.load(0, 0, line(3), 13), Access::Blocked(_)));
     assert_eq!(c.load(0, 0, line(2), 14), Access::Pending, "joining needs no register");
     c.read_done(50, first, &[1; 64]);
     let told = wakes(&mut c);
@@ -140,7 +142,7 @@ fn a_free_register_is_for_the_core_that_has_waited_longest_and_for_no_other() {
     assert_eq!(ask(&mut c, 3), Access::Pending);
     let (_, token) = read_token(&mut c);
     for core in [2, 0, 1, 2] {
-        assert_eq!(ask(&mut c, core), Access::Blocked);
+        assert!(matches!(ask(&mut c, core), Access::Blocked(_)));
     }
     c.read_done(50, token, &[0; 64]);
     let load = |token, at| (token as u16, Wake::Load { token, at });
@@ -155,7 +157,7 @@ fn a_free_register_is_for_the_core_that_has_waited_longest_and_for_no_other() {
     let (_, first) = read_token(&mut c);
     assert_eq!(ask(&mut c, 2), Access::Pending);
     let (_, second) = read_token(&mut c);
-    assert_eq!((ask(&mut c, 1), ask(&mut c, 0)), (Access::Blocked, Access::Blocked));
+    assert!(matches!((ask(&mut c, 1), ask(&mut c, 0)), (Access::Blocked(_), Access::Blocked(_))));
     c.read_done(50, first, &[0; 64]);
     assert_eq!(wakes(&mut c), [load(3, 50), (1, Wake::Retry { at: 50 })]);
     assert_eq!(ask(&mut c, 1), Access::Pending);
@@ -164,11 +166,24 @@ fn a_free_register_is_for_the_core_that_has_waited_longest_and_for_no_other() {
 }
 
 #[test]
+fn a_blocked_load_notices_a_register_that_another_core_takes_for_its_line() {
+    let mut c = caches([(4, 1, 2, false), (4, 1, 4, false), (4, 1, 1, true)], 2);
+    assert_eq!(c.load(0, 0, line(1), 10), Access::Pending);
+    let (_, first) = read_token(&mut c);
+    let Access::Blocked(news) = c.load(0, 1, line(2), 20) else { panic!("the only register is taken") };
+    assert_ne!(news, News::Unknown);
+    assert_eq!(c.load_again(10, 1, line(2), 20, news), Access::Blocked(news));
+    c.read_done(50, first, &[1; 64]);
+    assert_eq!(c.load(50, 0, line(2), 11), Access::Pending);
+    assert_eq!(c.load_again(50, 1, line(2), 20, news), Access::Pending, "joining needs no register");
+}
+
+#[test]
 fn a_prefetch_leaves_two_registers_for_demand() {
     let mut c = caches([(4, 1, 3, false), (4, 1, 4, false), (4, 1, 4, true)], 1);
     assert_eq!(c.own(0, 0, line(1), true), Access::Pending);
     let (_, token) = read_token(&mut c);
-    assert_eq!(c.own(0, 0, line(2), true), Access::Blocked);
+    assert!(matches!(c.own(0, 0, line(2), true), Access::Blocked(_)));
     assert_eq!(c.load(0, 0, line(2), 0), Access::Pending);
     assert_eq!(c.load(0, 0, line(3), 0), Access::Pending);
     c.read_done(5, token, &[0; 64]);

@@ -9,7 +9,9 @@ use super::on_chip::OnChip;
 use crate::cache::{CacheParts, Hierarchy};
 use crate::config::Machine;
 use crate::kernel::Random;
-use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, Wake, WriteToken, xor};
+use crate::message::{
+    Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, News, Wake, WriteToken, xor,
+};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A core's program: operations, each with its line.
@@ -86,6 +88,8 @@ pub(super) struct World {
     counters_sent: HashMap<u32, usize>,
     programs: Vec<VecDeque<(u8, u64)>>,
     loads: HashMap<u32, (CoreId, Line)>,
+    /// What the load of each core that is blocked knows.
+    news: Vec<News>,
     stores: u64,
     keeps_bytes: bool,
     log: Vec<String>,
@@ -121,6 +125,7 @@ impl World {
             counters_sent: HashMap::new(),
             programs: programs.iter().map(|program| program.iter().copied().collect()).collect(),
             loads: HashMap::new(),
+            news: vec![News::Unknown; usize::from(cores)],
             stores: 0,
             keeps_bytes: machine.engine.bytes,
             log: Vec::new(),
@@ -164,11 +169,12 @@ impl World {
             0..=2 => {
                 self.sequence += 1;
                 let token = self.sequence as u32;
-                let access = self.caches.load(now, core, line, token);
+                let access = self.caches.load_again(now, core, line, token, self.news[c]);
+                self.news[c] = News::Unknown;
                 match access {
                     Access::At(at) => self.at(at, Happens::Loaded { core, line }),
                     Access::Pending => drop(self.loads.insert(token, (core, line))),
-                    Access::Blocked => {}
+                    Access::Blocked(news) => self.news[c] = news,
                 }
                 access
             }
@@ -181,7 +187,7 @@ impl World {
                         self.at(at, Happens::Writes { core, line });
                     }
                     Access::Pending => self.waits[c] = Waits::Own(line),
-                    Access::Blocked => {}
+                    Access::Blocked(_) => {}
                 }
                 access
             }
@@ -240,7 +246,7 @@ impl World {
             }
         };
         self.log.push(format!("{now} {core} {what} {number} {access:?}"));
-        if access == Access::Blocked {
+        if matches!(access, Access::Blocked(_)) {
             return;
         }
         self.programs[c].pop_front();
@@ -302,7 +308,7 @@ impl World {
                 }
                 // It kept the line only if its old bytes were under way.
                 Access::Pending => self.waits[usize::from(core)] = Waits::Own(line),
-                Access::Blocked => self.at(now + 1_000, Happens::OwnsAgain { core, line }),
+                Access::Blocked(_) => self.at(now + 1_000, Happens::OwnsAgain { core, line }),
             },
             Happens::Begun { core } => self.caches.transaction_begun(now, core),
             Happens::Logged { core } => self.caches.logged(now, core),
@@ -406,7 +412,8 @@ impl World {
             self.at(at, Happens::Arrives(request));
         }
         self.flushes_data = None;
-        let wakes: Vec<_> = self.caches.wakes().collect();
+        let mut wakes = Vec::new();
+        self.caches.take_wakes(&mut wakes);
         for (core, wake) in wakes {
             self.log.push(format!("{} {core} {wake:?}", self.now));
             let c = usize::from(core);

@@ -11,7 +11,7 @@ use crate::attribution::SiteWatch;
 use crate::config::{FlushOverlap, Machine};
 use crate::kernel::{Ps, Queue};
 use crate::message::{
-    Access, CachePort, CoreId, Event, FlushKind, Line, LineBytes, Observer, Op, OpBuffer, OpSource, Wake,
+    Access, CachePort, CoreId, Event, FlushKind, Line, LineBytes, News, Observer, Op, OpBuffer, OpSource, Wake,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,13 +115,17 @@ impl CachePort for Stub {
         if self.refusals > 0 {
             self.refusals -= 1;
             self.later.push((now + 5 * CYCLE, Later::Wake(Wake::Retry { at: now + 5 * CYCLE })));
-            return Access::Blocked;
+            return Access::Blocked(News::Unknown);
         }
         self.log.push((now, Seen::Load(line.0)));
         let Some(latency) = self.load_misses.get(&line.0) else { return Access::At(now + HIT) };
         let at = now + latency;
         self.later.push((at, Later::Wake(Wake::Load { token, at })));
         Access::Pending
+    }
+
+    fn load_again(&mut self, now: Ps, core: CoreId, line: Line, token: u32, _news: News) -> Access {
+        self.load(now, core, line, token)
     }
 
     fn own(&mut self, now: Ps, _core: CoreId, line: Line, prefetch: bool) -> Access {
