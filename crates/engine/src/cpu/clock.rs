@@ -54,7 +54,7 @@ impl Divisor {
     fn divide(self, number: u64) -> u64 {
         // The reciprocal is too small by less than one, so that the product is too small by less than `number`: the
         // quotient may lack one.
-        let quotient = (u128::from(number) * u128::from(self.reciprocal) >> 64) as u64;
+        let quotient = ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u64;
         quotient + u64::from(number - quotient * self.by >= self.by)
     }
 }
