@@ -144,7 +144,17 @@ struct Unwritten {
 #[derive(Default)]
 struct MediaWrites {
     lines: FxHashMap<Line, Unwritten>,
+    /// Empty ones of lines that are on the media, for the next lines.
+    spare: Vec<Unwritten>,
     arrived: Mean,
+}
+
+impl MediaWrites {
+    /// A write of `line` is sent.
+    fn sent(&mut self, line: Line, now: Ps) {
+        let of_line = self.lines.entry(line).or_insert_with(|| self.spare.pop().unwrap_or_default());
+        of_line.sent.push_back(now);
+    }
 }
 
 impl Observer for MediaWrites {
@@ -160,7 +170,7 @@ impl Observer for MediaWrites {
                 self.arrived.add(until - sent);
             }
             if unwritten.sent.is_empty() {
-                self.lines.remove(&line);
+                self.spare.extend(self.lines.remove(&line));
             }
         }
     }
@@ -261,7 +271,7 @@ impl<'a> Run<'a> {
         self.under_way[token as usize] = UnderWay { sent, write };
         match written {
             Some(bytes) => {
-                self.system.observer.lines.entry(line).or_default().sent.push_back(sent);
+                self.system.observer.sent(line, sent);
                 self.system.write_now(line, bytes, token);
             }
             None => self.system.read_now(line, token),
