@@ -84,8 +84,11 @@ impl Hierarchy {
         let prefetch = want == Want::Prefetch;
         // A prefetch that cannot be sent to memory at once is not worth a register.
         if !self.mshrs.has_room(c, prefetch) || prefetch && phase == Phase::OnChip {
+            if prefetch {
+                return Access::Blocked(News::Unknown);
+            }
             let news = if phase == Phase::Reading { self.mshrs.absent(line) } else { News::Unknown };
-            return if prefetch { Access::Blocked(news) } else { self.block(core, news) };
+            return self.block(core, news);
         }
         let id = self.mshrs.start(line, phase, Waiter { core, want, since: now });
         self.counts.l1.misses += 1;

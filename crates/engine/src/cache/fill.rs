@@ -43,11 +43,11 @@ impl Hierarchy {
         let victim = self.l2[l2].line(slot);
         let holders = self.first_levels_with(l2, victim);
         // The copy of a first level, if it is dirty, is newer than that of the second.
-        let dirty_above = cores_of(holders).find_map(|upper| {
-            let copy = self.l1[upper].find(victim)?;
-            self.l1[upper].dirty(copy).then(|| self.l1[upper].bytes(copy))
-        });
-        if let Some(newest) = dirty_above.or_else(|| self.l2[l2].dirty(slot).then(|| self.l2[l2].bytes(slot)))
+        let newest = match self.dirty_above(holders, victim) {
+            Some((upper, copy)) => Some(self.l1[upper].bytes(copy)),
+            None => self.l2[l2].dirty(slot).then(|| self.l2[l2].bytes(slot)),
+        };
+        if let Some(newest) = newest
             && !self.put_dirty_in_l3(now, self.l3_of(l2), victim, &newest)
         {
             return None;
@@ -68,6 +68,12 @@ impl Hierarchy {
             Some(directory) if !self.l2_private() => directory.sharers(line),
             _ => 1 << l2,
         }
+    }
+
+    /// The first level among those of `holders` that holds `line` dirty, and the slot of its copy.
+    fn dirty_above(&self, holders: u64, line: Line) -> Option<(usize, usize)> {
+        let mut copies = cores_of(holders).filter_map(|upper| Some((upper, self.l1[upper].find(line)?)));
+        copies.find(|&(upper, copy)| self.l1[upper].dirty(copy))
     }
 
     /// Copies a line from `slot` of the second level into the first. Returns false if the core has reserved every way.
@@ -166,9 +172,7 @@ impl Hierarchy {
         }
         let Some(slot) = self.l2[l2].victim(line, |other| self.reserved_in_l2(l2, other)) else { return };
         let victim = self.l2[l2].line(slot);
-        let dirty = self.l2[l2].dirty(slot)
-            || cores_of(self.first_levels_with(l2, victim))
-                .any(|upper| self.l1[upper].find(victim).is_some_and(|copy| self.l1[upper].dirty(copy)));
+        let dirty = self.l2[l2].dirty(slot) || self.dirty_above(self.first_levels_with(l2, victim), victim).is_some();
         if dirty && self.l3[l3].find(victim).is_none() {
             self.prepare_l3_way(now, l3, victim);
         }

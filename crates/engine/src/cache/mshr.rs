@@ -7,8 +7,6 @@ use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, News};
 use rustc_hash::FxHashMap;
 
-/// Number of hashes of lines by which it is known that nothing has happened to a line.
-const HASHES: usize = 256;
 /// Miss registers that prefetches leave free for demand accesses, in every cache.
 const RESERVED_FOR_DEMAND: u32 = 2;
 
@@ -85,15 +83,21 @@ pub(super) struct Mshrs {
     free: Vec<u32>,
     by_line: FxHashMap<u64, u32>,
     limits: [Limit; 3],
-    /// For each hash of a line, how often a register was taken for such a line, or one came into the caches without.
-    news: [u32; HASHES],
+    /// For each bucket of lines, how often a register was taken for one of them, or one came into the caches without.
+    news: [u32; Line::BUCKETS],
 }
 
 impl Mshrs {
     /// Creates the registers, all free. For each level: its limit per cache and whether it is shared.
     pub(super) fn new(levels: [(u32, bool); 3], cores: usize) -> Self {
         let limits = levels.map(|(limit, shared)| Limit { used: vec![0; cores], limit, shared });
-        Mshrs { registers: Vec::new(), free: Vec::new(), by_line: FxHashMap::default(), limits, news: [0; HASHES] }
+        Mshrs {
+            registers: Vec::new(),
+            free: Vec::new(),
+            by_line: FxHashMap::default(),
+            limits,
+            news: [0; Line::BUCKETS],
+        }
     }
 
     /// The register of `line`, if it has one.
@@ -156,12 +160,12 @@ impl Mshrs {
 
     /// What can be said of `line`, which no cache holds and for which no register waits.
     pub(super) fn absent(&self, line: Line) -> News {
-        News::AbsentAt(self.news[hash(line)])
+        News::AbsentAt(self.news[line.bucket()])
     }
 
     /// Notes that `line` may be in a cache from now on, or on its way there.
     pub(super) fn note(&mut self, line: Line) {
-        let news = &mut self.news[hash(line)];
+        let news = &mut self.news[line.bucket()];
         *news = news.wrapping_add(1);
     }
 
@@ -195,10 +199,6 @@ impl Mshrs {
         }
         self.free.push(id);
     }
-}
-
-fn hash(line: Line) -> usize {
-    (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
 }
 
 /// The cores of a bit mask, in ascending order.

@@ -260,10 +260,12 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
 
     /// The write whose data is admitted next.
     fn next_data_request(&self) -> Option<Claim> {
-        let asking = &self.memory.admission.asking;
         let chosen = match self.engine.rules.append_order {
             AppendOrder::BumpOrder => self.first_bumped(),
-            AppendOrder::UnitOrder => asking.iter().copied().min_by_key(|&slot| self.memory.writes[slot].unit),
+            AppendOrder::UnitOrder => {
+                let asking = self.memory.admission.asking.iter().copied();
+                asking.min_by_key(|&slot| self.memory.writes[slot].unit)
+            }
         };
         chosen.and_then(|slot| self.request_of(slot))
     }

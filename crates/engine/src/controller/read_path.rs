@@ -39,12 +39,12 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let queued = self.memory.banks.wpq.newest(media).map(|entry| entry.bytes);
         let content = self.memory.device.content(media);
         let blank = queued.is_none() && matches!(content, Content::Never);
-        if let Content::Stored(bytes) | Content::Base(bytes) = content {
-            // The host fetches them while the pad is made. They may lie in two of its lines.
-            prefetch(&bytes[0]);
-            prefetch(&bytes[bytes.len() - 1]);
-        }
         if self.memory.bytes && !blank {
+            if let Content::Stored(bytes) | Content::Base(bytes) = content {
+                // The host fetches them while the pad is made. They may lie in two of its lines.
+                prefetch(&bytes[0]);
+                prefetch(&bytes[bytes.len() - 1]);
+            }
             let counter = self.counter_for_read(line, origin);
             self.memory.reads[slot].bytes = self.decrypt(line, counter, queued);
             if queued.is_none() && self.engine.integrity.is_some() {

@@ -76,18 +76,14 @@ pub(super) enum StoreWait {
 pub struct StoreQueue {
     entries: VecDeque<Entry>,
     committed: usize,
-    /// Number of queued stores for each hash of a line: most loads need no search.
-    lines: [u16; 256],
+    /// Number of queued stores for each bucket of lines: most loads need no search.
+    lines: [u16; Line::BUCKETS],
 }
 
 impl Default for StoreQueue {
     fn default() -> Self {
-        Self { entries: VecDeque::with_capacity(64), committed: 0, lines: [0; 256] }
+        Self { entries: VecDeque::with_capacity(64), committed: 0, lines: [0; Line::BUCKETS] }
     }
-}
-
-fn hash(line: Line) -> usize {
-    (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
 }
 
 impl StoreQueue {
@@ -134,7 +130,7 @@ impl StoreQueue {
 
     /// Whether a store to `line` is queued, so that a load is answered from here.
     pub fn holds(&self, line: Line) -> bool {
-        self.lines[hash(line)] > 0 && self.entries.iter().any(|entry| entry.line == line && entry.action.stores())
+        self.lines[line.bucket()] > 0 && self.entries.iter().any(|entry| entry.line == line && entry.action.stores())
     }
 
     /// The line of the newest queued store.
@@ -144,7 +140,7 @@ impl StoreQueue {
 
     fn count(&mut self, entry: &Entry, add: bool) {
         if entry.action.stores() {
-            let count = &mut self.lines[hash(entry.line)];
+            let count = &mut self.lines[entry.line.bucket()];
             *count = if add { *count + 1 } else { *count - 1 };
         }
     }

@@ -158,13 +158,13 @@ impl<E: EventCode> Queue<E> {
         debug_assert!(at >= self.now, "an event was scheduled {} ps in the past", self.now - at);
         self.sequence += 1;
         let pending = Pending { at, sequence: self.sequence, event };
-        let lanes = match at - self.now {
+        let mut lanes = match at - self.now {
             0 => 0..1,
             1..FAR => 1..LANES,
             _ => FAR_LANE..LANES,
         };
         let fits = |lane: &usize| self.lanes[*lane].back().is_none_or(|last| last.at <= at);
-        let place = { lanes }.find(fits).unwrap_or(LANES);
+        let place = lanes.find(fits).unwrap_or(LANES);
         let key = pending.key();
         if place == LANES {
             self.heap.push(pending);

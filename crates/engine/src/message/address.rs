@@ -27,6 +27,14 @@ pub struct Line(pub u64);
 pub struct Page(pub u64);
 
 impl Line {
+    /// Number of buckets over which [`Line::bucket`] spreads lines.
+    pub const BUCKETS: usize = 256;
+
+    /// One of [`Line::BUCKETS`], for counts that tell of most lines that nothing concerns them.
+    #[inline]
+    pub fn bucket(self) -> usize {
+        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+    }
     /// The line that holds byte address `address`.
     pub fn containing(address: u64) -> Self {
         Line(address / LINE_BYTES)

@@ -106,7 +106,8 @@ impl OpBuffer {
             Op::Load { address, length, dependent, bytes }
         };
         if self.without_values {
-            self.ops.extend(pieces(address, data.len(), width).map(|(at, _, length)| load(at, length, UNKNOWN_VALUE)));
+            let accesses = accesses(address, data.len(), width);
+            self.ops.extend(accesses.map(|(at, _, length)| load(at, length, UNKNOWN_VALUE)));
         } else {
             self.pieces(address, data, width, load);
         }
@@ -139,13 +140,13 @@ impl OpBuffer {
         let first = self.bytes.len();
         self.bytes.extend_from_slice(data);
         let each = |(at, done, length)| make(at, length, (first + done) as u32);
-        self.ops.extend(pieces(address, data.len(), width).map(each));
+        self.ops.extend(accesses(address, data.len(), width).map(each));
     }
 }
 
 /// Splits `length` bytes at `address` at line boundaries and into pieces of at most `width` bytes: for each its address,
 /// how many bytes are before it, and its length.
-fn pieces(address: u64, length: usize, width: usize) -> impl Iterator<Item = (u64, usize, u8)> {
+fn accesses(address: u64, length: usize, width: usize) -> impl Iterator<Item = (u64, usize, u8)> {
     debug_assert!(width > 0 && width <= 64);
     let mut done = 0;
     std::iter::from_fn(move || {

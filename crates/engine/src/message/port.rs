@@ -22,7 +22,7 @@ pub enum News {
     /// Nothing.
     #[default]
     Unknown,
-    /// No cache held the line and no register waited for it when so many registers had been taken for lines with the hash
+    /// No cache held the line and no register waited for it when so many registers had been taken for lines of the bucket
     /// of this one.
     AbsentAt(u32),
 }
