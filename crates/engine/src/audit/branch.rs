@@ -5,7 +5,8 @@
 use super::counter::CounterCipher;
 use super::hashes::{mix, unit_hash};
 use super::lines::Lines;
-use super::secrecy::{Earlier, InFlight, Leak, Pads, Secrecy, Use, Way, block_of, examine, meet, note_base};
+use super::pads::{Pads, Use};
+use super::secrecy::{Earlier, InFlight, Leak, Secrecy, Way, block_of, examine, note_base};
 use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, ShadowRegion};
 use rustc_hash::FxHashMap;
 
@@ -112,9 +113,9 @@ fn finish(hash: u64) -> u64 {
 }
 
 fn meet_in(past: &Secrecy, loss: Option<&Future>, own: &mut Pads, pad: u128, user: Use) -> Option<Use> {
-    match past.pads.get(&pad).or_else(|| loss?.pads.get(&pad)) {
+    match past.pads.get(pad).or_else(|| loss?.pads.get(pad)) {
         Some(earlier) => (earlier.plaintext != user.plaintext).then_some(*earlier),
-        None => meet(own, pad, user),
+        None => own.meet(pad, user),
     }
 }
 
@@ -158,7 +159,7 @@ impl<'a> Branch<'a> {
             finish(mix(mix(mix(seed, line.0), bytes), u64::from(known.base_used) << 1 | u64::from(known.program_data)))
         };
         let hash = |seed: u64| {
-            let pads = self.own.pads.iter().map(|(pad, user)| of_pad(seed, *pad, user.plaintext));
+            let pads = self.own.pads.iter().map(|(pad, user)| of_pad(seed, pad, user.plaintext));
             let lines = self.own.lines.iter().map(|(line, known)| of_line(!seed, *line, known));
             pads.chain(lines).fold(0, u64::wrapping_add)
         };
@@ -216,7 +217,7 @@ impl<'a> Branch<'a> {
         (0..4).find_map(|block| {
             let value = block_of(pad, block);
             let pads = [&self.past.pads, &self.loss.pads, &self.own.pads];
-            pads.into_iter().find_map(|pads| pads.get(&value)).map(|earlier| (block, earlier.at))
+            pads.into_iter().find_map(|pads| pads.get(value)).map(|earlier| (block, earlier.at))
         })
     }
 }

@@ -28,6 +28,7 @@ mod line;
 mod lines;
 mod listing;
 mod mac;
+mod pads;
 mod recovered;
 mod report;
 mod secrecy;

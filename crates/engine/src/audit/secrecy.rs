@@ -14,6 +14,7 @@
 use super::Rule;
 use super::counter::CounterCipher;
 use super::durable::Status;
+use super::pads::{Pads, Use};
 use crate::message::{Line, LineBytes};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::VecDeque;
@@ -67,14 +68,6 @@ pub(super) struct Earlier {
     pub event: u64,
     pub way: Way,
 }
-
-#[derive(Clone, Copy)]
-pub(super) struct Use {
-    pub plaintext: u128,
-    pub at: Earlier,
-}
-
-pub(super) type Pads = FxHashMap<u128, Use>;
 
 /// The plaintexts that the controller has received for one line.
 #[derive(Clone)]
@@ -143,7 +136,7 @@ impl Secrecy {
         cipher: Option<&CounterCipher>,
     ) -> Option<Leak> {
         let pads = &mut self.pads;
-        let mut meet = |pad, user| meet(pads, pad, user);
+        let mut meet = |pad, user| pads.meet(pad, user);
         let in_flight = self.lines.entry(line).or_insert_with(|| InFlight::new(base));
         // The initial contents of the media count as used: a populated line is stored with its first counter.
         if let (Some(base), Some(cipher), false) = (base, cipher, in_flight.base_used) {
@@ -171,14 +164,8 @@ impl Secrecy {
         let pads = &mut self.pads;
         let in_flight = self.lines.entry(line).or_insert_with(|| InFlight::new(base));
         let at = Earlier { line, event, way: Way::Run };
-        examine(&mut |pad, user| meet(pads, pad, user), at, bytes, in_flight.plaintexts(), in_flight.program_data)
+        examine(&mut |pad, user| pads.meet(pad, user), at, bytes, in_flight.plaintexts(), in_flight.program_data)
     }
-}
-
-/// Notes a use of `pad`; returns the earlier use if it was for another plaintext.
-pub(super) fn meet(pads: &mut Pads, pad: u128, user: Use) -> Option<Use> {
-    let earlier = *pads.entry(pad).or_insert(user);
-    (earlier.plaintext != user.plaintext).then_some(earlier)
 }
 
 /// Notes the pad that the populated `line` was initially stored with.
