@@ -35,9 +35,12 @@ compare: engine ## The main job: compare the SecPM family, as tables and as $(OU
 
 .PHONY: test
 test: engine test-build chromium ## Run all tests: engine, C interface, and Python package with its pages in a browser.
-	cargo test --locked -p counterpoint-engine --lib
+	cargo test $(TEST_ENGINE)
 	cargo test $(TEST_C)
 	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+# As released, with assertions. What the engine depends on is built once for the package and for the tests.
+TEST_ENGINE := --locked --release --config crates/engine/checked.toml -p counterpoint-engine --lib
 
 # The C interface is tested as it is released, with the engine that the Python package has: named together, the two need the
 # same features.
@@ -47,7 +50,7 @@ TEST_C := --locked --release -p counterpoint-c -p counterpoint-python
 test-build: test-build-engine test-build-c ## Build the tests of the engine and of the C interface.
 
 test-build-engine:
-	cargo test --locked -p counterpoint-engine --lib --no-run
+	cargo test $(TEST_ENGINE) --no-run
 
 test-build-c: engine
 	cargo test $(TEST_C) --no-run
