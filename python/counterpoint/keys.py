@@ -44,13 +44,6 @@ def refused_key(request: Mapping[str, Any], build: str) -> str:
     return _digest([build, "refused", request])
 
 
-def place_in_memory(request: Mapping[str, Any]) -> tuple[str, ...]:
-    """A sort key that puts runs with the same populated memory next to each other."""
-    names = ("workload", "machine", "tx_size", "footprint", "cores", "seed", "warmup")
-    program = [text for text in request.get("set", ()) if text.startswith("program.")]
-    return (*(str(request.get(name, "")) for name in names), *program)
-
-
 def _digest(document: Any) -> str:
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -222,11 +222,25 @@ class Store:
 
     def run(self, key: str) -> Run:
         """One run, its figures of the host included."""
-        found = self._database.ask("SELECT document, host FROM results WHERE key = ?", [key])
-        if not found:
-            raise InputError(f"there is no run '{key}' in the store '{self.path}'")
-        document, host = (self._database.parsed(text, f"the run '{key}'") for text in found[0])
-        whole = {**document, "host": host}
+        return self.runs([key])[key]
+
+    def runs(self, keys: Iterable[str]) -> dict[str, Run]:
+        """Runs by key, their figures of the host included."""
+        wanted = list(keys)
+        rows = self._database.ask(
+            "SELECT key, document, host FROM results WHERE key IN (SELECT unnest(?::VARCHAR[]))", [wanted]
+        )
+        found = {key: self._run(key, document, host) for key, document, host in rows}
+        for key in wanted:
+            if key not in found:
+                raise InputError(f"there is no run '{key}' in the store '{self.path}'")
+        return found
+
+    def _run(self, key: str, document: str, host: str) -> Run:
+        whole = {
+            **self._database.parsed(document, f"the run '{key}'"),
+            "host": self._database.parsed(host, f"the run '{key}'"),
+        }
         if not Run.is_in(whole):
             raise self.altered(f"the run '{key}' is not what the engine gives")
         return Run.from_dict(whole)

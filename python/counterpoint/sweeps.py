@@ -20,6 +20,7 @@ from ._engine import InputError
 from .errors import Interrupted
 from .executor import Executor, Finished, Task
 from .executor.drive import Failed, drive
+from .executor.order import in_order
 from .executor.processes import Processes, workers_of
 from .request import check_numbers, count
 from .store import Failure, Store, export_format
@@ -230,9 +231,10 @@ def compute(
     store.put_failures(
         Failure(key, planned.requests[key], sentence, True, 0) for key, sentence in planned.refused.items()
     )
-    left = [key for key in planned.requests if key not in found and key not in planned.refused]
-    left.sort(key=lambda key: keys.place_in_memory(planned.requests[key]))
-    tasks = [Task(key, planned.requests[key], planned.build) for key in left]
+    left = {
+        key: request for key, request in planned.requests.items() if key not in found and key not in planned.refused
+    }
+    tasks = [Task(key, left[key], planned.build) for key in in_order(left)]
     sheet = _Sheet(planned, store, len(found), progress)
     if tasks:
         executor: Executor

@@ -36,10 +36,13 @@ def told(words: Sequence[str | Path], *, cwd: Path = ROOT, **set_to: str | Path)
 
 
 def make(target: str, set_to: Mapping[str, str | Path]) -> subprocess.CompletedProcess[str]:
-    """Runs a target of the Makefile as a user does, who has an environment."""
+    """Runs a target of the Makefile as a user does, who has an environment, though not that of another `make`."""
     words = ["make", "--silent", "--no-print-directory", target, *(f"{name}={value}" for name, value in set_to.items())]
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+    }
     return subprocess.run(
-        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=os.environ
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment
     )
 
 

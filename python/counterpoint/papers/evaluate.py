@@ -19,12 +19,7 @@ from . import claims
 from .declared import ClaimSpec, Experiment, Scale, experiments
 from .model import Claim
 from .quantity import Document, key_of
-from .reproduce import judge, measure, over_seeds, placed
-
-_TIMING_ONLY: Mapping[str, Value] = {"engine.bytes": False}
-"""Claims are of times and counts, which do not depend on contents, so none are moved: the runs have the same events and
-take a sixth less time."""
-
+from .reproduce import TIMING_ONLY, judge, measure, over_seeds, placed
 
 Values: TypeAlias = tuple[tuple[str, Value], ...]
 """What a paper leaves open: values by key."""
@@ -134,7 +129,7 @@ def judged_claims(paper: str) -> tuple[str, ...]:
 def _declared(asked: Asked, scale: Scale) -> list[Experiment]:
     """A paper's experiments with the claims that decisions can change, and only the runs that these need."""
     found = []
-    values = {**dict(asked.values), "seed": asked.seed, **_TIMING_ONLY}
+    values = {**dict(asked.values), "seed": asked.seed, **TIMING_ONLY}
     for experiment in experiments(asked.paper, scale, values):
         specs = _changeable(experiment)
         if specs:

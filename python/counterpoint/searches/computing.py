@@ -16,6 +16,7 @@ from .._engine import EngineError, InputError
 from ..answers import Answer, Answers
 from ..executor import Executor, Finished, Kind, Task
 from ..executor.drive import Failed, Keep, drive
+from ..executor.order import place_in_memory
 from ..executor.processes import Processes, workers_of
 from ..store import Store
 
@@ -85,7 +86,7 @@ class Computer:
         self._known |= self._kept(kind, wanted)
         tasks = [Task(key, request, self._build, kind) for key, request in wanted.items() if key not in self._known]
         if kind == "run":
-            tasks.sort(key=lambda task: keys.place_in_memory(task.request))
+            tasks.sort(key=lambda task: place_in_memory(task.request))
         if tasks:
             kept = _Kept(lambda finished, failed: self._keep(kind, finished, failed))
             try:
