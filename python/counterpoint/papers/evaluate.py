@@ -109,10 +109,11 @@ class Simulations:
         for failure in failed.values():
             if not failure.bad_input:
                 raise EngineError(f"a simulation failed: {failure.sentence} ({json.dumps(dict(failure.request))})")
-        found: dict[str, Document | str] = {}
-        for content, (key, _) in zip(ordered, plan.points, strict=True):
-            found[content] = failed[key].sentence if key in failed else self._store.run(key).document
-        return found
+        runs = self._store.runs(key for key, _ in plan.points if key not in failed)
+        return {
+            content: failed[key].sentence if key in failed else runs[key].document
+            for content, (key, _) in zip(ordered, plan.points, strict=True)
+        }
 
 
 def score(judged: Claim) -> float:

@@ -31,7 +31,7 @@ SEEDS = 5
 
 TIMING_ONLY: Mapping[str, Value] = {"engine.bytes": False}
 """Figures and claims are of times and counts, which do not depend on contents, so none are moved: the runs have the
-same events and take a sixth less time."""
+same events and take an eighth less time."""
 
 Simulate = Callable[[Sequence[Mapping[str, Any]]], Sequence[Document]]
 """A function that returns the documents of requests, in their order."""

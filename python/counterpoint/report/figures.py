@@ -277,7 +277,7 @@ def _layered(layers: Iterable[alt.Chart]) -> Spec:
 
 
 def _layer(layer: alt.Chart) -> Spec:
-    # Not checked against the schema of Vega-Lite, which takes longer than all else: its compiler reads it next.
+    # Not checked against the schema of Vega-Lite here: its compiler reads it next.
     spec = layer.to_dict(validate=False)
     marks = spec["datasets"][spec["data"]["name"]]
     return {"data": {"values": marks}, "mark": spec["mark"], "encoding": spec["encoding"]}
