@@ -26,8 +26,8 @@ impl FeedbackCipher {
     pub fn encrypt(&self, previous: &CipherBlock, plaintext: &LineBytes) -> LineBytes {
         let (mut line, previous) = (*plaintext, Array::from(*previous));
         match &self.aes {
-            Aes::Bits128(aes) => Encryptor::inner_iv_init(aes, &previous).encrypt(&mut line),
-            Aes::Bits256(aes) => Encryptor::inner_iv_init(aes, &previous).encrypt(&mut line),
+            Aes::Bits128(aes) => Encryptor::inner_iv_init(aes.as_ref(), &previous).encrypt(&mut line),
+            Aes::Bits256(aes) => Encryptor::inner_iv_init(aes.as_ref(), &previous).encrypt(&mut line),
         }
         line
     }
@@ -36,8 +36,8 @@ impl FeedbackCipher {
     pub fn decrypt(&self, previous: &CipherBlock, ciphertext: &LineBytes) -> LineBytes {
         let (mut line, previous) = (*ciphertext, Array::from(*previous));
         match &self.aes {
-            Aes::Bits128(aes) => Decryptor::inner_iv_init(aes, &previous).decrypt(&mut line),
-            Aes::Bits256(aes) => Decryptor::inner_iv_init(aes, &previous).decrypt(&mut line),
+            Aes::Bits128(aes) => Decryptor::inner_iv_init(aes.as_ref(), &previous).decrypt(&mut line),
+            Aes::Bits256(aes) => Decryptor::inner_iv_init(aes.as_ref(), &previous).decrypt(&mut line),
         }
         line
     }

@@ -8,8 +8,8 @@ use aes::{Aes128, Aes256};
 /// A key schedule of either length.
 #[derive(Clone)]
 pub(super) enum Aes {
-    Bits128(Aes128),
-    Bits256(Aes256),
+    Bits128(Box<Aes128>),
+    Bits256(Box<Aes256>),
 }
 
 impl Aes {
@@ -18,9 +18,9 @@ impl Aes {
         match key_bits {
             128 => {
                 let (first, _) = key.split_at(16);
-                Ok(Aes::Bits128(Aes128::new(&Array::try_from(first).expect("half of 32 bytes is 16"))))
+                Ok(Aes::Bits128(Box::new(Aes128::new(&Array::try_from(first).expect("half of 32 bytes is 16")))))
             }
-            256 => Ok(Aes::Bits256(Aes256::new(&Array::from(*key)))),
+            256 => Ok(Aes::Bits256(Box::new(Aes256::new(&Array::from(*key))))),
             other => Err(ConfigError(format!("controller.aes_key_bits: {other} is not a key length: 128 or 256"))),
         }
     }

@@ -89,7 +89,7 @@ impl CounterTree {
     /// The MAC that `child` has at `place` if the counter in its parent is `counter`.
     fn mac_of(&self, child: &LineBytes, place: TreePlace, counter: u64) -> [u8; 8] {
         let counter = if self.mac == NodeMac::UnderItself { 0 } else { counter };
-        let mac = self.cipher.child(&child[..MAC], place, counter);
+        let mac = self.cipher.child(child, place, counter);
         let mac = if self.mac == NodeMac::WithLowBits { self.low.joined(mac, counter) } else { mac }.to_le_bytes();
         std::array::from_fn(|byte| mac[byte])
     }
@@ -233,7 +233,7 @@ mod tests {
         fn mac(&self, cipher: &MacCipher, place: TreePlace) -> [u8; 8] {
             let (parent, index) = self.shape.parent(place).unwrap();
             let block = self.bytes(place);
-            let mac = cipher.child(&block[..56], place, self.counters[&parent.into()][index]);
+            let mac = cipher.child(&block, place, self.counters[&parent.into()][index]);
             mac.to_le_bytes()[..8].try_into().unwrap()
         }
 

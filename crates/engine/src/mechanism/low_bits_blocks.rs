@@ -45,7 +45,7 @@ impl LowBitsScheme for LowBitsBlocks {
     fn set(&self, blocks: &mut dyn Iterator<Item = (TreePlace, LineBytes)>) -> LineBytes {
         let mut line = [0; 64];
         for (place, block) in blocks {
-            let mac = self.cipher.cached(&block[..MAC], place).to_le_bytes();
+            let mac = self.cipher.cached(&block, place).to_le_bytes();
             line[32..48].copy_from_slice(&mac);
             let chained = self.cipher.node(&line).to_le_bytes();
             line[..16].copy_from_slice(&chained);
