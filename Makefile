@@ -33,26 +33,29 @@ help: ## Show this list.
 compare: engine ## The main job: compare the SecPM family, as tables and as $(OUT)/report.html.
 	$(BIN)/counterpoint compare --out $(OUT)
 
-.PHONY: test
-test: engine test-build chromium ## Run all tests: engine, C interface, and Python package with its pages in a browser.
-	cargo test $(TEST_ENGINE)
-	cargo test $(TEST_C)
-	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+.PHONY: test test-engine test-c test-python
+test: test-engine test-c test-python ## Run all tests: engine, C interface, and Python package with its pages in a browser.
 
-# As released, with assertions. What the engine depends on is built once for the package and for the tests.
+# As released, with assertions. What the engine depends on is built once, for the package, which comes first because more
+# waits for it, and for the tests.
 TEST_ENGINE := --locked --release --config crates/engine/checked.toml -p counterpoint-engine --lib
+
+test-engine: engine
+	cargo test $(TEST_ENGINE)
 
 # The C interface is tested as it is released, with the engine that the Python package has: named together, the two need the
 # same features.
 TEST_C := --locked --release -p counterpoint-c -p counterpoint-python
 
-.PHONY: test-build test-build-engine test-build-c
-test-build: test-build-engine test-build-c ## Build the tests of the engine and of the C interface.
+test-c: engine
+	cargo test $(TEST_C)
 
-test-build-engine:
+test-python: engine chromium
+	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+.PHONY: test-build
+test-build: engine ## Build the tests of the engine and of the C interface.
 	cargo test $(TEST_ENGINE) --no-run
-
-test-build-c: engine
 	cargo test $(TEST_C) --no-run
 
 .PHONY: recorder-tools
@@ -138,9 +141,11 @@ scale: ## Measure what a request costs against footprint, queues, length and cor
 .PHONY: lint lint-rust lint-python
 lint: lint-rust lint-python ## Check formatting, lints and types without changing files.
 
+# To check the fuzz targets, libFuzzer need not be built.
 lint-rust:
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	CUSTOM_LIBFUZZER_PATH=/nowhere/libfuzzer.a cargo clippy --locked --manifest-path crates/engine/fuzz/Cargo.toml --target-dir target -- -D warnings
 
 lint-python: venv
 	$(BIN)/ruff check .
@@ -212,11 +217,7 @@ engine: $(STAMPS)/engine ## Build the engine and install the package into .venv.
 
 .PHONY: chromium
 chromium: ## Install Chromium for the tests of pages, if it is missing.
-	@if ! command -v chromium chromium-browser >/dev/null; then \
-		if ! command -v apt-get >/dev/null; then echo "error: install chromium, which the tests of pages use" >&2; exit 1; fi; \
-		if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo"; fi; \
-		$$as_root apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y chromium; \
-	fi
+	@command -v chromium chromium-browser >/dev/null || tests/packages.sh "the tests of pages" chromium fonts-liberation
 
 # uv takes seconds where pip takes minutes. But uv ignores pip's settings; if they are needed, pip installs.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || $(PIP) --require-hashes -r $(1)

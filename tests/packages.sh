@@ -13,5 +13,8 @@ if ! command -v apt-get >/dev/null; then
     exit 1
 fi
 if [ "$(id -u)" = 0 ]; then as_root=(); else as_root=(sudo); fi
-"${as_root[@]}" apt-get update -qq
-DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}"
+# One after another: apt does not wait for another apt.
+exec 9>"${TMPDIR:-/tmp}/counterpoint-packages-$(id -u).lock"
+flock 9
+"${as_root[@]}" apt-get update -qq 9>&-
+DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}" 9>&-

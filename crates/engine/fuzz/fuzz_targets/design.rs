@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
 /// Writes and reads, until nothing happens any more.
 fn work(design: &str, variant: Variant, sets: &[&str]) {
     let set: Vec<String> = sets.iter().map(|set| format!("design.{set}")).collect();
-    match Memory::new(&Setup { design, variant, machine: Some("small"), set: &set, seed: 1 }) {
+    match Memory::new(&Setup { design, variant, machine: Some("small"), set: &set, seed: 1, on_channel: [None; 2] }) {
         Ok(memory) => traffic(memory),
         Err(error) => is_sentence(&error),
     }

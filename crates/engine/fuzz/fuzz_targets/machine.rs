@@ -32,7 +32,7 @@ fn work(path: &str, set: &[String], machine: &Machine) {
         return;
     }
     for design in ["unencrypted", "secpm"] {
-        let setup = Setup { design, variant: Variant::Hardened, machine: Some(path), set, seed: 1 };
+        let setup = Setup { design, variant: Variant::Hardened, machine: Some(path), set, seed: 1, on_channel: [None; 2] };
         match Memory::new(&setup) {
             Ok(memory) => traffic(memory),
             Err(error) => is_sentence(&error),
