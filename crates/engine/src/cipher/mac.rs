@@ -172,6 +172,9 @@ mod tests {
             let message = [&bytes[..], &line.to_le_bytes(), &major.to_le_bytes(), &[minor]].concat();
             prop_assert_eq!(cipher.line(&bytes, Some(Line(line)), Some((major, minor))), reference(&key, &message));
             prop_assert_eq!(cipher.node(&bytes), reference(&key, &bytes));
+            let place = TreePlace { level: minor, index: line };
+            let message = [&bytes[..56], &[minor], &line.to_le_bytes(), &major.to_le_bytes()].concat();
+            prop_assert_eq!(cipher.child(&bytes, place, major), reference(&key, &message));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! MACs that this thread has computed before. Boots and attacks of states that differ in few lines compute mostly the same MACs
-//! again; to find one here takes a fraction of the time of its six AES blocks. An entry is used only if its key and all of its
-//! input are the same.
+//! again. An entry is used only if its key and all of its input are the same.
 
 use rustc_hash::FxHasher;
 use std::cell::RefCell;
@@ -8,7 +7,7 @@ use std::hash::Hasher;
 
 /// The longest input, in bytes.
 const LONGEST: usize = 88;
-/// Two megabytes.
+/// Two megabytes. With a quarter of that, crash points with a tree take up to 5 % longer; with four times as much, attacks do.
 const ENTRIES: usize = 1 << 14;
 /// The length of the input of an entry that was never used.
 const UNUSED: u64 = u64::MAX;
