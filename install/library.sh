@@ -22,7 +22,7 @@ new=$folder.new
 rm -rf "$new"
 mkdir -p "$new"/{include,lib/pkgconfig,lib/cmake/counterpoint}
 find "$crate/include" -name '*.h' -o -name '*.hpp' | xargs -d '\n' cp -t "$new/include"
-# What a debugger reads is most of both libraries. Cargo's own file keeps it.
+# What a debugger reads would be most of both libraries; that of Rust's own is there in any case.
 "${STRIP:-strip}" --strip-debug -o "$new/lib/libcounterpoint.a" "$archive"
 sh "$crate/link-shared.sh" "$new/lib/libcounterpoint.a" "$new/lib"
 sed "s/@VERSION@/$version/" "$here/counterpoint.pc.in" >"$new/lib/pkgconfig/counterpoint.pc"

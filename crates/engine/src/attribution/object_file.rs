@@ -7,7 +7,7 @@
 
 use addr2line::Context;
 use addr2line::gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
-use object::{Object, ObjectSection, ObjectSegment};
+use object::{CompressedData, CompressionFormat, Object, ObjectSection, ObjectSegment};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -113,7 +113,20 @@ fn section<'a>(object: &object::File<'a>, id: SectionId, left: &mut u64) -> Cow<
         return Cow::default();
     };
     *left = rest;
-    data.decompress().unwrap_or_default()
+    unpacked(data).unwrap_or_default()
+}
+
+/// The contents of a section, if they are as long as its header says.
+pub(super) fn unpacked(data: CompressedData<'_>) -> Option<Cow<'_, [u8]>> {
+    let packed: Box<dyn Read> = match data.format {
+        CompressionFormat::None => return Some(Cow::Borrowed(data.data)),
+        CompressionFormat::Zlib => Box::new(flate2::read::ZlibDecoder::new(data.data)),
+        CompressionFormat::Zstandard => Box::new(zstd::Decoder::with_buffer(data.data).ok()?),
+        _ => return None,
+    };
+    let mut bytes = Vec::new();
+    packed.take(data.uncompressed_size.checked_add(1)?).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 == data.uncompressed_size).then_some(Cow::Owned(bytes))
 }
 
 /// Adds the source lines of `addresses` to `found`.

@@ -1,11 +1,14 @@
 //! Lines and functions of a program that is compiled for the test, and files that are not object files.
 
 use super::lines::{Place, Places, place};
-use super::object_file::{Found, SourceLine, find, look_up};
+use super::object_file::{Found, SourceLine, find, look_up, unpacked};
 use super::{SiteWatch, by_line, places};
 use crate::message::{Observer, Op, Site};
 use crate::workload::trace::{Frame, Sites};
+use flate2::{Compression, write::ZlibEncoder};
+use object::{CompressedData, CompressionFormat};
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -81,6 +84,25 @@ fn code_has_lines_functions_and_symbols() {
         assert_eq!(lines(&found[1]), [("/home/author/program.c", 82, "program")]);
         assert_eq!(found[0].symbol.as_ref().unwrap().0, "library");
         assert_eq!(found[2], Found::default());
+    }
+}
+
+/// Not every C compiler packs with zstd.
+#[test]
+fn a_section_is_unpacked_if_it_is_as_long_as_its_header_says() {
+    let contents: Vec<u8> = (0..10_000u32).map(|at| (at / 7) as u8).collect();
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+    zlib.write_all(&contents).unwrap();
+    let zlib = (CompressionFormat::Zlib, zlib.finish().unwrap());
+    for (format, packed) in [zlib, (CompressionFormat::Zstandard, zstd::encode_all(&contents[..], 1).unwrap())] {
+        let of = |data, uncompressed_size| unpacked(CompressedData { format, data, uncompressed_size });
+        let length = contents.len() as u64;
+        assert_eq!(of(&packed, length).as_deref(), Some(&contents[..]));
+        for wrong in [0, length - 1, length + 1, u64::MAX] {
+            assert_eq!(of(&packed, wrong), None, "{format:?} of {wrong} bytes");
+        }
+        assert_eq!(of(&packed[..packed.len() / 2], length), None, "{format:?}, cut off");
+        assert_eq!(of(&contents, length), None, "{format:?}, not packed");
     }
 }
 
