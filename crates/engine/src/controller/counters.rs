@@ -4,7 +4,7 @@ use super::metadata_cache::MetadataCache;
 use super::request::Fetch;
 use crate::config::{Machine, MetadataCache as MetadataPlacement};
 use crate::kernel::{Ps, Slab};
-use crate::message::{CounterBlock, Coverage, Line, LineBytes, MetadataShape};
+use crate::message::{CounterBlock, Coverage, DevicePort, Line, LineBytes, MetadataShape};
 use crate::parts::{Counter, CounterScheme, CounterStore, CounterUpdate, Encryption};
 use std::sync::Arc;
 
@@ -102,9 +102,9 @@ impl Counters {
         block
     }
 
-    /// The initial block `id`, before the run has written it; `populated` says which lines hold data.
-    pub fn initial(&self, id: CounterBlock, populated: impl Fn(Line) -> bool) -> LineBytes {
-        self.scheme.initial(self.coverage.mask(id, populated))
+    /// The block `id` of `device` before the run has written it.
+    pub fn initial<D: DevicePort>(&self, device: &D, id: CounterBlock) -> LineBytes {
+        self.scheme.initial(device.populated_mask(self.coverage.numbers_of(id)))
     }
 
     /// The fetch in flight of the block `id`, if there is one.

@@ -60,7 +60,7 @@ impl View<'_> {
             // A tree of counters has marked it.
             Content::Base(_) | Content::Never => match self.engine.tree() {
                 Some(tree) => tree.scheme.initial(TreePlace::leaf(id)),
-                None => self.engine.counters.initial(id, |line| device.populated(line)),
+                None => self.engine.counters.initial(device, id),
             },
         }
     }

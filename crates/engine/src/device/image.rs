@@ -8,6 +8,7 @@ use super::line_states::{LineState, LineStates};
 use super::table::Slab;
 use crate::kernel::prefetch;
 use crate::message::{BaseImage, Content, Line, LineBytes, MediaLine};
+use std::ops::Range;
 use std::sync::Arc;
 
 static ZERO: LineBytes = [0; 64];
@@ -97,9 +98,9 @@ impl Image {
         self.states.reset_writes();
     }
 
-    /// Whether `line` belongs to the populated base.
-    pub fn populated(&self, line: Line) -> bool {
-        self.base.populated(line)
+    /// Which of 1 to 64 neighbouring lines belong to the populated base, as [`BaseImage::populated_mask`].
+    pub fn populated_mask(&self, lines: Range<u64>) -> u64 {
+        self.base.populated_mask(lines)
     }
 
     /// What `line` held before the run, if it was populated.

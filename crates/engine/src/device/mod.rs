@@ -25,6 +25,7 @@ use crate::message::{
 };
 use energy::Energy;
 use mapping::Mapping;
+use std::ops::Range;
 use std::sync::Arc;
 use timing::Timing;
 
@@ -317,8 +318,8 @@ impl DevicePort for Device {
         self.image.store(media, bytes);
     }
 
-    fn populated(&self, line: Line) -> bool {
-        self.image.populated(line)
+    fn populated_mask(&self, lines: Range<u64>) -> u64 {
+        self.image.populated_mask(lines)
     }
 
     fn base(&self, line: Line) -> Option<&LineBytes> {

@@ -1,6 +1,6 @@
 //! The memory that a run starts from, loaded by the other simulator in advance.
 
-use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, Page, pieces, ranges};
+use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, Page, mask_from_pages, pieces, ranges};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -54,6 +54,10 @@ impl BaseImage for Loaded {
         self.line(line).is_some()
     }
 
+    fn populated_mask(&self, lines: Range<u64>) -> u64 {
+        mask_from_pages(lines, |page| self.pages.get(&page.0).map_or(0, |page| page.present))
+    }
+
     fn populated_lines(&self) -> Vec<Range<u64>> {
         let mut pages: Vec<_> = self.pages.iter().map(|(number, page)| (*number, page.present)).collect();
         pages.sort_unstable_by_key(|(number, _)| *number);
@@ -83,6 +87,7 @@ mod tests {
         assert_eq!(loaded.line(last), Some(&expected[0]));
         assert_eq!(loaded.line(first), Some(&expected[1]));
         assert!(!loaded.populated(Line(66)) && !loaded.populated(Line(1)));
+        assert_eq!([loaded.populated_mask(64..128), loaded.populated_mask(2..66)], [0b11, 0b11 << 62]);
         assert_eq!(loaded.end(), 4096 + 128);
     }
 }

@@ -165,7 +165,7 @@ mod tests {
             let cipher = MacCipher::new(&Keys::from_seed(3).tree);
             let tree = BonsaiTree::new(shape, cipher.clone(), scheme(split), &base);
             prop_assert_eq!(&tree.first.populated, &ranges(base.0.iter().copied()));
-            let leaf = |block| counters.initial(coverage.mask(block, |line| base.populated(line)));
+            let leaf = |block| counters.initial(base.populated_mask(coverage.numbers_of(block)));
             let mut all: Vec<LineBytes> = (0..leaves).map(|block| leaf(CounterBlock(block))).collect();
             let nodes = |level: u8| (0..shape.nodes(level)).map(move |index| TreePlace { level, index });
             let expected = reference(&cipher, arity as usize, all.clone());

@@ -1,6 +1,6 @@
 //! Counter blocks before the run: each line that was populated has been written once.
 
-use crate::message::{BaseImage, CounterBlock, Line, LineBytes};
+use crate::message::{BaseImage, CounterBlock, LineBytes, mask_from_ranges};
 use crate::parts::CounterScheme;
 use std::ops::Range;
 
@@ -19,11 +19,9 @@ impl FirstBlocks {
 
     /// The block `id`.
     pub fn block(&self, id: CounterBlock) -> LineBytes {
-        let populated = |line: Line| {
-            let next = self.populated.partition_point(|lines| lines.end <= line.0);
-            self.populated.get(next).is_some_and(|lines| lines.start <= line.0)
-        };
-        self.counters.initial(self.counters.coverage().mask(id, populated))
+        let lines = self.counters.coverage().numbers_of(id);
+        let next = self.populated.partition_point(|populated| populated.end <= lines.start);
+        self.counters.initial(mask_from_ranges(lines, self.populated[next..].iter().cloned()))
     }
 
     /// The lines of a range of blocks, which is not empty.
@@ -45,6 +43,7 @@ impl FirstBlocks {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::message::Line;
     use std::collections::BTreeSet;
 
     /// Memory of which these lines were populated.

@@ -12,12 +12,29 @@ const MAJOR_BYTES: usize = 8;
 /// The scheme of split counters, with minor counters of a given width.
 pub struct SplitCounters {
     minor_bits: usize,
+    /// The first block of a page that was populated whole, as nearly every page was.
+    all_populated: LineBytes,
 }
 
 impl SplitCounters {
     /// The scheme with the minor counters' width of a machine.
     pub fn of(counters: &Counters) -> Self {
-        Self { minor_bits: counters.minor_bits as usize }
+        Self::with_minors_of(counters.minor_bits as usize)
+    }
+
+    fn with_minors_of(minor_bits: usize) -> Self {
+        let mut scheme = Self { minor_bits, all_populated: [0; 64] };
+        scheme.all_populated = scheme.first(u64::MAX);
+        scheme
+    }
+
+    /// The block of a page of which the `populated` lines have been written once.
+    fn first(&self, populated: u64) -> LineBytes {
+        let mut block = [0; 64];
+        for index in (0..64).filter(|index| populated >> index & 1 == 1) {
+            self.set_minor(&mut block, index, 1);
+        }
+        block
     }
 
     fn max(&self) -> u8 {
@@ -58,11 +75,7 @@ impl CounterScheme for SplitCounters {
     }
 
     fn initial(&self, populated: u64) -> LineBytes {
-        let mut block = [0; 64];
-        for index in (0..64).filter(|index| populated >> index & 1 == 1) {
-            self.set_minor(&mut block, index, 1);
-        }
-        block
+        if populated == u64::MAX { self.all_populated } else { self.first(populated) }
     }
 
     fn counter(&self, block: &LineBytes, index: usize) -> Counter {
@@ -101,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn scheme(minor_bits: usize) -> SplitCounters {
-        SplitCounters { minor_bits }
+        SplitCounters::with_minors_of(minor_bits)
     }
 
     #[test]
@@ -114,6 +127,19 @@ mod tests {
             scheme.set(&mut block, 63, next);
         }
         assert_eq!(scheme.next(&block, 63, 0), NextCounter::Overflow);
+    }
+
+    #[test]
+    fn populated_lines_have_been_written_once() {
+        for scheme in (1..=7).map(scheme) {
+            for populated in [u64::MAX, u64::MAX >> 1, 1 << 63, 0b101, 0] {
+                let block = scheme.initial(populated);
+                for index in 0..64 {
+                    let counter = Counter { major: 0, minor: (populated >> index & 1) as u8 };
+                    assert_eq!(scheme.counter(&block, index), counter, "{} bits, line {index}", scheme.minor_bits);
+                }
+            }
+        }
     }
 
     #[test]

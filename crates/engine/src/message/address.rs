@@ -2,6 +2,7 @@
 //! also holds counter blocks, which have names of their own and no program address.
 
 use super::TreeShape;
+use std::ops::Range;
 
 /// Bytes in a line.
 pub const LINE_BYTES: u64 = 64;
@@ -102,10 +103,9 @@ impl Coverage {
     pub fn lines_of(self, block: CounterBlock) -> impl Iterator<Item = Line> {
         (0..self.lines()).map(move |index| self.line(block, index))
     }
-    /// A mask of the block's lines: bit `i` is set if line `i` has the property.
-    pub fn mask(self, block: CounterBlock, property: impl Fn(Line) -> bool) -> u64 {
-        let having = (0..self.lines()).filter(|&index| property(self.line(block, index)));
-        having.fold(0, |mask, index| mask | 1 << index)
+    /// The numbers of the lines of `block`.
+    pub fn numbers_of(self, block: CounterBlock) -> Range<u64> {
+        block.0 << self.shift..(block.0 + 1) << self.shift
     }
 }
 

@@ -35,7 +35,8 @@ pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, News, Wake, WriteToken,
 };
 pub use program::{
-    Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, pieces, ranges,
+    Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, mask_from_pages,
+    mask_from_ranges, pieces, ranges,
 };
 pub use repeated::{RepeatedRecovery, ScannedLog};
 pub use shadow::{DrainedWrite, OnChipLine, ShadowRegion, ShadowRegisters, SlotMetadata};

@@ -3,6 +3,7 @@
 
 use super::{CoreId, Line, LineBytes, MediaLine};
 use crate::kernel::Ps;
+use std::ops::Range;
 
 /// How the cache answered a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -207,8 +208,9 @@ pub trait DevicePort {
     /// Replaces a populated line's host-side plaintext with its ciphertext. Not an access: it costs no time and no
     /// wear.
     fn materialise(&mut self, media: MediaLine, bytes: &LineBytes);
-    /// Whether `line` belongs to the populated base.
-    fn populated(&self, line: Line) -> bool;
+    /// Which of 1 to 64 neighbouring lines belong to the populated base: bit `i` is set if the one with number
+    /// `lines.start + i` does.
+    fn populated_mask(&self, lines: Range<u64>) -> u64;
     /// What `line` held before the run, if it was populated.
     fn base(&self, line: Line) -> Option<&LineBytes>;
 }

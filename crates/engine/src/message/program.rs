@@ -1,6 +1,6 @@
 //! What a program tells the other stages about itself: where its memory is, its initial contents, and how it recovers.
 
-use super::{CoreId, LINE_BYTES, Line, LineBytes, ScannedLog};
+use super::{CoreId, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, Page, ScannedLog};
 use std::ops::Range;
 
 /// Which form of a workload a design runs (model.md section 2).
@@ -93,12 +93,39 @@ pub trait BaseImage: Send + Sync {
     fn line(&self, line: Line) -> Option<&LineBytes>;
     /// Whether `line` was populated: the same answer as [`BaseImage::line`], without reading the bytes.
     fn populated(&self, line: Line) -> bool;
+    /// Which of 1 to 64 neighbouring lines were populated: bit `i` is set if the one with number `lines.start + i` was. The
+    /// default asks line by line.
+    fn populated_mask(&self, lines: Range<u64>) -> u64 {
+        let populated = lines.clone().filter(|&line| self.populated(Line(line)));
+        populated.fold(0, |mask, line| mask | 1 << (line - lines.start))
+    }
     /// All populated lines, by number, ascending and disjoint. The default asks line by line.
     fn populated_lines(&self) -> Vec<Range<u64>> {
         ranges((0..self.end().div_ceil(LINE_BYTES)).filter(|&line| self.populated(Line(line))))
     }
     /// One past the highest byte address the program may use.
     fn end(&self) -> u64;
+}
+
+/// [`BaseImage::populated_mask`] of the `lines` if the `ranges`, which are ascending, were populated.
+pub fn mask_from_ranges(lines: Range<u64>, ranges: impl Iterator<Item = Range<u64>>) -> u64 {
+    let overlapping = ranges.take_while(|range| range.start < lines.end).filter(|range| range.end > lines.start);
+    overlapping.fold(0, |mask, range| {
+        let (start, end) = (range.start.max(lines.start), range.end.min(lines.end));
+        mask | low_bits(end - start) << (start - lines.start)
+    })
+}
+
+/// [`BaseImage::populated_mask`] of the `lines`, from that of each page.
+pub fn mask_from_pages(lines: Range<u64>, page: impl Fn(Page) -> u64) -> u64 {
+    let (first, skipped) = (Line(lines.start).page(), lines.start % LINES_PER_PAGE);
+    let next = if skipped == 0 { 0 } else { page(Page(first.0 + 1)) << (LINES_PER_PAGE - skipped) };
+    (page(first) >> skipped | next) & low_bits(lines.end - lines.start)
+}
+
+/// A word in which the lowest `count` bits are set, from 1 to 64.
+fn low_bits(count: u64) -> u64 {
+    u64::MAX >> (64 - count)
 }
 
 /// The ranges of the ascending numbers `lines`.
@@ -186,4 +213,48 @@ pub trait ProgramRecovery: Send + Sync {
     /// # Errors
     /// Says which invariant is broken and where.
     fn check(&self, core: CoreId, view: &mut dyn ByteView) -> Result<(), String>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// These lines were populated.
+    struct Populated(BTreeSet<u64>);
+
+    impl BaseImage for Populated {
+        fn line(&self, line: Line) -> Option<&LineBytes> {
+            self.populated(line).then_some(&[1; 64])
+        }
+        fn populated(&self, line: Line) -> bool {
+            self.0.contains(&line.0)
+        }
+        fn end(&self) -> u64 {
+            300 * LINE_BYTES
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn masks_are_the_same_from_lines_ranges_and_pages(
+            parts in prop::collection::vec((0..300u64, 1..100u64), 0..6), start in 0..250u64, count in 1..=64u64,
+        ) {
+            let populated = Populated(parts.iter().flat_map(|(first, length)| *first..first + length).collect());
+            let lines = start..start + count;
+            let by_line = populated.populated_mask(lines.clone());
+            for (place, line) in lines.clone().enumerate() {
+                prop_assert_eq!(by_line >> place & 1 == 1, populated.0.contains(&line));
+            }
+            prop_assert_eq!(by_line & !low_bits(count), 0);
+            let all = ranges(populated.0.iter().copied());
+            prop_assert_eq!(mask_from_ranges(lines.clone(), all.into_iter()), by_line);
+            let of_page = |page: Page| {
+                let first = page.0 * LINES_PER_PAGE;
+                populated.populated_mask(first..first + LINES_PER_PAGE)
+            };
+            prop_assert_eq!(mask_from_pages(lines, of_page), by_line);
+        }
+    }
 }

@@ -67,9 +67,12 @@ impl LineCodec for SchemeCodec {
     }
 
     fn base_block(&self, block: CounterBlock) -> LineBytes {
-        *self.base_blocks.get_or_default().borrow_mut().entry(block).or_insert_with(|| {
-            self.scheme.initial(self.scheme.coverage().mask(block, |line| self.base.populated(line)))
-        })
+        *self
+            .base_blocks
+            .get_or_default()
+            .borrow_mut()
+            .entry(block)
+            .or_insert_with(|| self.scheme.initial(self.base.populated_mask(self.scheme.coverage().numbers_of(block))))
     }
 
     fn decrypt(

@@ -14,7 +14,7 @@ use crate::assembly::{LineSystem, memory_map};
 use crate::config::{ConfigError, RunConfig, config_digest};
 use crate::controller::Response;
 use crate::kernel::{Ps, ps_to_ns};
-use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer, mask_from_ranges};
 use crate::parts::{Design, PartsList};
 use crate::workload::trace::Expected;
 use crate::workload::trace::lines::{LineAccess, LineFormat, LineTrace};
@@ -123,6 +123,9 @@ impl BaseImage for FilledBase {
     }
     fn populated(&self, line: Line) -> bool {
         line.0 < self.end / LINE_BYTES
+    }
+    fn populated_mask(&self, lines: Range<u64>) -> u64 {
+        mask_from_ranges(lines, std::iter::once(0..self.end / LINE_BYTES))
     }
     fn populated_lines(&self) -> Vec<Range<u64>> {
         std::iter::once(0..self.end / LINE_BYTES).collect()

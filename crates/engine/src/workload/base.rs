@@ -6,7 +6,7 @@ use super::plan::Plan;
 use super::structure::{Part, Structure};
 use crate::config::{ByteSize, ConfigError};
 use crate::kernel::HostMemory;
-use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, PAGE_BYTES};
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, PAGE_BYTES, mask_from_ranges};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -35,6 +35,13 @@ struct Extent {
     structure: Arc<dyn Structure>,
     /// Index among the structure's extents.
     index: usize,
+}
+
+impl Extent {
+    /// The numbers of the lines that it has whole.
+    fn lines(&self) -> Range<u64> {
+        self.addresses.start.div_ceil(LINE_BYTES)..self.addresses.end / LINE_BYTES
+    }
 }
 
 impl Base {
@@ -139,12 +146,13 @@ impl BaseImage for Base {
             .is_some_and(|extent| extent.addresses.start <= address && address + LINE_BYTES <= extent.addresses.end)
     }
 
+    fn populated_mask(&self, lines: Range<u64>) -> u64 {
+        let extents = self.extents_from(lines.start * LINE_BYTES);
+        mask_from_ranges(lines, extents.map(Extent::lines).filter(|lines| !lines.is_empty()))
+    }
+
     fn populated_lines(&self) -> Vec<Range<u64>> {
-        let lines = self
-            .extents
-            .iter()
-            .map(|Extent { addresses, .. }| addresses.start.div_ceil(LINE_BYTES)..addresses.end / LINE_BYTES);
-        lines.filter(|lines| !lines.is_empty()).collect()
+        self.extents.iter().map(Extent::lines).filter(|lines| !lines.is_empty()).collect()
     }
 
     fn end(&self) -> u64 {
@@ -233,6 +241,11 @@ mod tests {
         let base = base(&[64..192, 512..576], std::slice::from_ref(&(0..4096)));
         let populated: Vec<u64> = (0..16).filter(|&line| base.populated(Line(line))).collect();
         assert_eq!(populated, [1, 2, 8]);
+        for lines in [0..16, 1..3, 2..9, 3..8, 8..72] {
+            let asked = lines.clone().filter(|line| populated.contains(line));
+            let expected = asked.fold(0, |mask, line| mask | 1 << (line - lines.start));
+            assert_eq!(base.populated_mask(lines.clone()), expected, "{lines:?}");
+        }
         assert_eq!(base.line(Line(1)).map(|bytes| bytes[..2].to_vec()), Some(vec![1, 2]));
         assert_eq!(base.line(Line(8)).map(|bytes| bytes[0]), Some(101));
         assert_eq!(base.line(Line(3)), None);

@@ -73,7 +73,7 @@ fn a_line_goes_from_base_to_media() {
     device.store(beyond, &[6; 64]);
     assert_eq!(device.content(base), Content::Stored(&[5; 64]));
     assert_eq!(device.content(beyond), Content::Stored(&[6; 64]));
-    assert!(device.populated(Line(0)) && !device.populated(Line(1)));
+    assert_eq!(device.populated_mask(0..2), 0b01);
     // Neither is an access.
     assert_eq!(device.stats(), DeviceStats::default());
 }

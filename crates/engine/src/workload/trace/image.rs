@@ -3,7 +3,7 @@
 
 use super::recording::{Expected, Populated};
 use super::summary::TraceFile;
-use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, PAGE_BYTES, ranges};
+use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, PAGE_BYTES, mask_from_pages, ranges};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -88,6 +88,9 @@ impl BaseImage for TraceBase {
     }
     fn populated(&self, line: Line) -> bool {
         self.line(line).is_some()
+    }
+    fn populated_mask(&self, lines: Range<u64>) -> u64 {
+        mask_from_pages(lines, |page| self.pages.0.get(&page.0).map_or(0, |page| page.populated))
     }
     fn populated_lines(&self) -> Vec<Range<u64>> {
         let mut pages: Vec<_> = self.pages.0.iter().map(|(number, page)| (*number, page.populated)).collect();
