@@ -123,8 +123,7 @@ test-wheel: engine ## Install the package as a wheel, without a compiler, into a
 
 .PHONY: wheel
 wheel: $(STAMPS)/release ## Build a release, in target/dist: source distribution, and from it a wheel for any x86-64 Linux with glibc 2.17.
-	rm -rf $(DIST)
-	$(MATURIN) build --sdist --zig --compatibility manylinux2014 --out $(DIST)
+	install/wheel.sh $(DIST)
 
 .PHONY: test-release
 test-release: engine ## Test what `make wheel` has built as test-wheel does, with the newest packages, installed by pip.
