@@ -2,8 +2,10 @@
 
 A rate means little on another machine, or beside another program. So each is divided by the rate of two loops that are
 timed in the same minute: a chase of pointers through more memory than the caches hold, and AES. The baseline,
-crates/engine/benches/baseline.json, has these ratios and no rates. A bench fails if its ratio is below 80 % of the
-baseline's in each of three runs; of a run the fastest sample counts, which other programs disturb least.
+crates/engine/benches/baseline.json, has these ratios and no rates, for each kind of processor, because from one kind to
+another the loops and the engine gain different factors. A bench fails if its ratio is below 80 % of the baseline's in
+each of three runs; of a run the fastest sample counts, which other programs disturb least. On a processor without a
+baseline none fails.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import json
 import math
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -22,6 +25,7 @@ from rich.table import Column, Table
 
 ENGINE = Path(__file__).parents[1] / "crates" / "engine"
 BASELINE = ENGINE / "benches" / "baseline.json"
+CPUINFO = Path("/proc/cpuinfo")
 GOALS = ENGINE / "benches" / "goals.json"
 FALL = 0.8
 RUNS_MAX = 3
@@ -30,6 +34,10 @@ CALIBRATION = "calibration"
 Measured = dict[str, tuple[float, float]]
 """For each bench its rate, and that divided by the rate of the loops."""
 
+Baseline = dict[str, dict[str, float]]
+"""For each kind of processor the ratio of each bench."""
+
+_CPU = re.compile(r"^(vendor_id|cpu family|model)\s*: (.+)$", re.MULTILINE)
 _NAME = re.compile(r"^(?P<prefix>[│ ]*)[├╰]─ (?P<name>\S+)")
 _RATE = re.compile(r"(?P<value>[\d.]+) (?P<scale>[kKMGT]?)(?:item|B)/s")
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -48,6 +56,14 @@ def rates(output: str) -> dict[str, float]:
         elif path and (rate := _RATE.search(line)) and "/".join(path) not in found:
             found["/".join(path)] = float(rate["value"]) * _SCALES[rate["scale"]]
     return found
+
+
+def processor(cpuinfo: str) -> str:
+    """The kind of the first processor that /proc/cpuinfo lists; without its text, the architecture."""
+    found = dict(reversed(_CPU.findall(cpuinfo)))
+    if len(found) < len(("vendor_id", "cpu family", "model")):
+        return platform.machine()
+    return f"{found['vendor_id']}, family {found['cpu family']}, model {found['model']}"
 
 
 def executables(names: list[str]) -> dict[str, Path]:
@@ -132,7 +148,9 @@ def main() -> int:
         print(f"error: bench {sorted(wrong)[0]!r} does not exist; there are {', '.join(known)}", file=sys.stderr)
         return 2
     names = [name for name in asked.bench or known if name != CALIBRATION]
-    baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    every: Baseline = json.loads(BASELINE.read_text())
+    kind = processor(CPUINFO.read_text() if CPUINFO.exists() else "")
+    baseline = every.get(kind, {})
     goals = json.loads(GOALS.read_text())
     built = executables([*names, CALIBRATION])
     console = Console()
@@ -148,11 +166,13 @@ def main() -> int:
         measured |= found
     console.print(table(measured, baseline, goals))
     if asked.update:
-        ratios = baseline | {bench: float(f"{ratio:.4g}") for bench, (_, ratio) in measured.items()}
+        every[kind] = baseline | {bench: float(f"{ratio:.4g}") for bench, (_, ratio) in measured.items()}
         fresh = BASELINE.with_suffix(".new")
-        fresh.write_text(json.dumps(ratios, indent=1, sort_keys=True) + "\n")
+        fresh.write_text(json.dumps(every, indent=1, sort_keys=True) + "\n")
         fresh.replace(BASELINE)
         return 0
+    if not baseline:
+        print(f"no baseline for a processor of this kind ({kind}): --update writes one", file=sys.stderr)
     slower = falls(measured, baseline)
     for bench in slower:
         print(f"{bench} fell below {FALL:.0%} of its baseline in {RUNS_MAX} runs", file=sys.stderr)

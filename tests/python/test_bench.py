@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -36,11 +37,19 @@ def test_the_better_of_several_runs_counts() -> None:
 
 
 def test_goals_and_baseline_are_of_benches_that_exist() -> None:
-    baseline = json.loads(bench.BASELINE.read_text())
     goals = json.loads(bench.GOALS.read_text())
-    assert set(goals) <= set(baseline)
     files = {path.stem for path in (bench.ENGINE / "benches").glob("*.rs")} - {bench.CALIBRATION}
-    assert {name.partition("/")[0] for name in baseline} == files
+    baselines = json.loads(bench.BASELINE.read_text())
+    assert baselines
+    for baseline in baselines.values():
+        assert set(goals) <= set(baseline)
+        assert {name.partition("/")[0] for name in baseline} == files
+
+
+def test_the_kind_of_processor_is_that_of_the_first_one() -> None:
+    one = "processor\t: {0}\nvendor_id\t: AuthenticAMD\ncpu family\t: {1}\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n"
+    assert bench.processor(one.format(0, 26) + "\n" + one.format(1, 25)) == "AuthenticAMD, family 26, model 2"
+    assert bench.processor("") == bench.processor("CPU implementer\t: 0x41\n") == platform.machine()
 
 
 def test_a_bench_that_does_not_exist_is_one_sentence() -> None:
