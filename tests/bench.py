@@ -37,7 +37,8 @@ Measured = dict[str, tuple[float, float]]
 Baseline = dict[str, dict[str, float]]
 """For each kind of processor the ratio of each bench."""
 
-_CPU = re.compile(r"^(vendor_id|cpu family|model)\s*: (.+)$", re.MULTILINE)
+_KIND = ("vendor_id", "cpu family", "model")
+_CPU = re.compile(rf"^({'|'.join(_KIND)})\s*: (.+)$", re.MULTILINE)
 _NAME = re.compile(r"^(?P<prefix>[│ ]*)[├╰]─ (?P<name>\S+)")
 _RATE = re.compile(r"(?P<value>[\d.]+) (?P<scale>[kKMGT]?)(?:item|B)/s")
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -61,9 +62,10 @@ def rates(output: str) -> dict[str, float]:
 def processor(cpuinfo: str) -> str:
     """The kind of the first processor that /proc/cpuinfo lists; without its text, the architecture."""
     found = dict(reversed(_CPU.findall(cpuinfo)))
-    if len(found) < len(("vendor_id", "cpu family", "model")):
+    if len(found) < len(_KIND):
         return platform.machine()
-    return f"{found['vendor_id']}, family {found['cpu family']}, model {found['model']}"
+    vendor, family, model = (found[key] for key in _KIND)
+    return f"{vendor}, family {family}, model {model}"
 
 
 def executables(names: list[str]) -> dict[str, Path]:

@@ -12,8 +12,8 @@ use aes::Aes128;
 use aes::cipher::Array;
 use cmac::{Cmac, KeyInit, Mac};
 
-/// Bytes of a node of a tree of counters that its MAC covers.
-const COUNTERS: usize = 56;
+/// Where the MAC of a node of a tree of counters is, and that of a counter block; the counters are before, and it covers them.
+pub const MAC_OFFSET: usize = 56;
 
 /// Computes MACs with one key.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ impl MacCipher {
         tail[0] = place.level;
         tail[1..9].copy_from_slice(&place.index.to_le_bytes());
         tail[9..].copy_from_slice(&counter.to_le_bytes());
-        self.of(&joined::<73>(&block[..COUNTERS], &tail))
+        self.of(&joined::<73>(&block[..MAC_OFFSET], &tail))
     }
 
     /// The MAC of a node, or of a counter block, that is in a cache. No node has this counter in its parent, so it is no MAC

@@ -10,5 +10,5 @@ mod pad;
 
 pub use feedback::FeedbackCipher;
 pub use keys::{Key, Keys};
-pub use mac::MacCipher;
+pub use mac::{MAC_OFFSET, MacCipher};
 pub use pad::PadCipher;

@@ -1,6 +1,6 @@
 //! The memory that a run starts from, loaded by the other simulator in advance.
 
-use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, Page, mask_from_pages, pieces, ranges};
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, Page, mask_from_pages, pieces, ranges_from_pages};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -59,12 +59,7 @@ impl BaseImage for Loaded {
     }
 
     fn populated_lines(&self) -> Vec<Range<u64>> {
-        let mut pages: Vec<_> = self.pages.iter().map(|(number, page)| (*number, page.present)).collect();
-        pages.sort_unstable_by_key(|(number, _)| *number);
-        ranges(pages.into_iter().flat_map(|(number, present)| {
-            let lines = (0..LINES_PER_PAGE).filter(move |index| present >> index & 1 == 1);
-            lines.map(move |index| number * LINES_PER_PAGE + index)
-        }))
+        ranges_from_pages(self.pages.iter().map(|(number, page)| (*number, page.present)))
     }
 
     fn end(&self) -> u64 {

@@ -121,10 +121,10 @@ impl TreeScheme for BonsaiTree {
 mod tests {
     use super::*;
     use crate::cipher::Keys;
-    use crate::mechanism::first_blocks::tests::Populated;
     use crate::mechanism::line_counters::LineCounters;
     use crate::mechanism::split_counters::SplitCounters;
     use crate::message::ranges;
+    use crate::message::tests::Populated;
     use proptest::prelude::*;
 
     /// A tree computed from nothing but all its leaves: a vector of nodes for each level.

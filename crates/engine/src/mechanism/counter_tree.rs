@@ -7,12 +7,12 @@
 use super::first_blocks::FirstBlocks;
 use super::low_bits::LowBits;
 use super::wide_counters::{set_wide, sum, wide};
-use crate::cipher::MacCipher;
+use crate::cipher::{MAC_OFFSET, MacCipher};
 use crate::message::{BaseImage, CounterBlock, LineBytes, TreePlace, TreeShape};
 use crate::parts::{Counted, CounterScheme, NodeMac, TreeScheme};
 
-/// Where the MAC of a node is; its counters are before.
-const MAC: usize = 56;
+/// Bits of a counter that is a sum.
+const SUM_BITS: u32 = 56;
 /// The arity of nodes that have whole counters.
 const WHOLE: usize = 8;
 
@@ -49,7 +49,7 @@ impl CounterTree {
 
     /// Bits of a minor counter.
     fn minor_bits(&self) -> usize {
-        (MAC - 8) * 8 / self.shape.arity()
+        (MAC_OFFSET - 8) * 8 / self.shape.arity()
     }
 
     /// The counter at place `index` of `node`.
@@ -77,13 +77,13 @@ impl CounterTree {
         }
         let major = word(node, 0) + 1;
         node[..8].copy_from_slice(&major.to_le_bytes());
-        node[8..MAC].fill(0);
+        node[8..MAC_OFFSET].fill(0);
         Counted::AllChanged
     }
 
     /// The sum of the counters of a counter block or node, modulo 2^56.
     fn sum(block: &LineBytes) -> u64 {
-        (sum(block) & ((1 << MAC) - 1)) as u64
+        (sum(block) & ((1 << SUM_BITS) - 1)) as u64
     }
 
     /// The MAC that `child` has at `place` if the counter in its parent is `counter`.
@@ -116,11 +116,11 @@ impl TreeScheme for CounterTree {
 
     fn mark(&self, parent: &mut LineBytes, index: usize, place: TreePlace, child: &mut LineBytes) {
         let mac = self.mac_of(child, place, self.counter(parent, index));
-        child[MAC..].copy_from_slice(&mac);
+        child[MAC_OFFSET..].copy_from_slice(&mac);
     }
 
     fn vouches(&self, parent: &LineBytes, index: usize, place: TreePlace, child: &LineBytes) -> bool {
-        child[MAC..] == self.mac_of(child, place, self.counter(parent, index))
+        child[MAC_OFFSET..] == self.mac_of(child, place, self.counter(parent, index))
     }
 
     fn initial(&self, place: TreePlace) -> LineBytes {
@@ -135,7 +135,7 @@ impl TreeScheme for CounterTree {
         }
         if place.level < self.shape.top() {
             let mac = self.mac_of(&block, place, self.first_counter(place));
-            block[MAC..].copy_from_slice(&mac);
+            block[MAC_OFFSET..].copy_from_slice(&mac);
         }
         block
     }
@@ -157,7 +157,7 @@ fn minor(node: &LineBytes, index: usize, bits: usize) -> u64 {
     let bit = index * bits;
     let mut bytes = [0; 8];
     let first = 8 + bit / 8;
-    let end = (first + 4).min(MAC);
+    let end = (first + 4).min(MAC_OFFSET);
     bytes[..end - first].copy_from_slice(&node[first..end]);
     (u64::from_le_bytes(bytes) >> (bit % 8)) & ((1 << bits) - 1)
 }
@@ -165,7 +165,7 @@ fn minor(node: &LineBytes, index: usize, bits: usize) -> u64 {
 fn set_minor(node: &mut LineBytes, index: usize, bits: usize, value: u64) {
     let bit = index * bits;
     let first = 8 + bit / 8;
-    let end = (first + 4).min(MAC);
+    let end = (first + 4).min(MAC_OFFSET);
     let mut bytes = [0; 8];
     bytes[..end - first].copy_from_slice(&node[first..end]);
     let mask = ((1 << bits) - 1) << (bit % 8);
@@ -177,8 +177,8 @@ fn set_minor(node: &mut LineBytes, index: usize, bits: usize, value: u64) {
 mod tests {
     use super::*;
     use crate::cipher::Keys;
-    use crate::mechanism::first_blocks::tests::Populated;
     use crate::mechanism::wide_counters::WideCounters;
+    use crate::message::tests::Populated;
     use crate::message::{Line, TreeNode};
     use proptest::prelude::*;
     use std::collections::BTreeMap;

@@ -20,8 +20,8 @@ impl FirstBlocks {
     /// The block `id`.
     pub fn block(&self, id: CounterBlock) -> LineBytes {
         let lines = self.counters.coverage().numbers_of(id);
-        let next = self.populated.partition_point(|populated| populated.end <= lines.start);
-        self.counters.initial(mask_from_ranges(lines, self.populated[next..].iter().cloned()))
+        let populated = self.populated_from(lines.start);
+        self.counters.initial(mask_from_ranges(lines, populated.cloned()))
     }
 
     /// The lines of a range of blocks, which is not empty.
@@ -34,30 +34,12 @@ impl FirstBlocks {
     /// Number of lines in a range of blocks that were populated.
     pub fn populated_in(&self, blocks: &Range<u64>) -> u64 {
         let lines = self.lines(blocks);
-        let next = self.populated.partition_point(|populated| populated.end <= lines.start);
-        let overlapping = self.populated[next..].iter().take_while(|populated| populated.start < lines.end);
+        let overlapping = self.populated_from(lines.start).take_while(|populated| populated.start < lines.end);
         overlapping.map(|populated| populated.end.min(lines.end) - populated.start.max(lines.start)).sum()
     }
-}
 
-#[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::message::Line;
-    use std::collections::BTreeSet;
-
-    /// Memory of which these lines were populated.
-    pub struct Populated(pub BTreeSet<u64>);
-
-    impl BaseImage for Populated {
-        fn line(&self, line: Line) -> Option<&LineBytes> {
-            self.populated(line).then_some(&[7; 64])
-        }
-        fn populated(&self, line: Line) -> bool {
-            self.0.contains(&line.0)
-        }
-        fn end(&self) -> u64 {
-            self.0.last().map_or(0, |line| (line + 1) * 64)
-        }
+    /// The ranges of populated lines that end after `line`.
+    fn populated_from(&self, line: u64) -> impl Iterator<Item = &Range<u64>> {
+        self.populated[self.populated.partition_point(|populated| populated.end <= line)..].iter()
     }
 }

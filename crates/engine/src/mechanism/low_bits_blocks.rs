@@ -3,12 +3,9 @@
 
 use super::low_bits::LowBits;
 use super::wide_counters::{set_wide, wide};
-use crate::cipher::MacCipher;
+use crate::cipher::{MAC_OFFSET, MacCipher};
 use crate::message::{LineBytes, LineHash, TreePlace};
 use crate::parts::LowBitsScheme;
-
-/// Bytes of a block before its MAC.
-const MAC: usize = 56;
 
 /// Blocks with one key.
 pub struct LowBitsBlocks {
@@ -26,7 +23,7 @@ impl LineHash for LowBitsBlocks {
 
 impl LowBitsScheme for LowBitsBlocks {
     fn of_child(&self, child: &LineBytes) -> u64 {
-        let joined = child[MAC..].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let joined = child[MAC_OFFSET..].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
         self.low.of_joined(joined)
     }
 

@@ -101,7 +101,7 @@ impl Coverage {
     }
     /// The lines of `block`.
     pub fn lines_of(self, block: CounterBlock) -> impl Iterator<Item = Line> {
-        (0..self.lines()).map(move |index| self.line(block, index))
+        self.numbers_of(block).map(Line)
     }
     /// The numbers of the lines of `block`.
     pub fn numbers_of(self, block: CounterBlock) -> Range<u64> {

@@ -36,7 +36,7 @@ pub use port::{
 };
 pub use program::{
     Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, mask_from_pages,
-    mask_from_ranges, pieces, ranges,
+    mask_from_ranges, pieces, ranges, ranges_from_pages,
 };
 pub use repeated::{RepeatedRecovery, ScannedLog};
 pub use shadow::{DrainedWrite, OnChipLine, ShadowRegion, ShadowRegisters, SlotMetadata};
@@ -46,3 +46,8 @@ pub use tree::{TreePlace, TreeShape};
 
 /// Index of a core.
 pub type CoreId = u16;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    pub use super::program::tests::Populated;
+}

@@ -112,7 +112,7 @@ pub fn mask_from_ranges(lines: Range<u64>, ranges: impl Iterator<Item = Range<u6
     let overlapping = ranges.take_while(|range| range.start < lines.end).filter(|range| range.end > lines.start);
     overlapping.fold(0, |mask, range| {
         let (start, end) = (range.start.max(lines.start), range.end.min(lines.end));
-        mask | low_bits(end - start) << (start - lines.start)
+        mask | lowest_bits(end - start) << (start - lines.start)
     })
 }
 
@@ -120,12 +120,22 @@ pub fn mask_from_ranges(lines: Range<u64>, ranges: impl Iterator<Item = Range<u6
 pub fn mask_from_pages(lines: Range<u64>, page: impl Fn(Page) -> u64) -> u64 {
     let (first, skipped) = (Line(lines.start).page(), lines.start % LINES_PER_PAGE);
     let next = if skipped == 0 { 0 } else { page(Page(first.0 + 1)) << (LINES_PER_PAGE - skipped) };
-    (page(first) >> skipped | next) & low_bits(lines.end - lines.start)
+    (page(first) >> skipped | next) & lowest_bits(lines.end - lines.start)
 }
 
 /// A word in which the lowest `count` bits are set, from 1 to 64.
-fn low_bits(count: u64) -> u64 {
+fn lowest_bits(count: u64) -> u64 {
     u64::MAX >> (64 - count)
+}
+
+/// [`BaseImage::populated_lines`] from that mask of each page, with its number, in any order.
+pub fn ranges_from_pages(pages: impl Iterator<Item = (u64, u64)>) -> Vec<Range<u64>> {
+    let mut pages: Vec<_> = pages.collect();
+    pages.sort_unstable_by_key(|(number, _)| *number);
+    ranges(pages.into_iter().flat_map(|(number, mask)| {
+        let lines = (0..LINES_PER_PAGE).filter(move |index| mask >> index & 1 == 1);
+        lines.map(move |index| number * LINES_PER_PAGE + index)
+    }))
 }
 
 /// The ranges of the ascending numbers `lines`.
@@ -216,23 +226,23 @@ pub trait ProgramRecovery: Send + Sync {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// These lines were populated.
-    struct Populated(BTreeSet<u64>);
+    /// Memory of which these lines were populated.
+    pub struct Populated(pub BTreeSet<u64>);
 
     impl BaseImage for Populated {
         fn line(&self, line: Line) -> Option<&LineBytes> {
-            self.populated(line).then_some(&[1; 64])
+            self.populated(line).then_some(&[7; 64])
         }
         fn populated(&self, line: Line) -> bool {
             self.0.contains(&line.0)
         }
         fn end(&self) -> u64 {
-            300 * LINE_BYTES
+            self.0.last().map_or(0, |line| (line + 1) * 64)
         }
     }
 
@@ -247,14 +257,16 @@ mod tests {
             for (place, line) in lines.clone().enumerate() {
                 prop_assert_eq!(by_line >> place & 1 == 1, populated.0.contains(&line));
             }
-            prop_assert_eq!(by_line & !low_bits(count), 0);
+            prop_assert_eq!(by_line & !lowest_bits(count), 0);
             let all = ranges(populated.0.iter().copied());
-            prop_assert_eq!(mask_from_ranges(lines.clone(), all.into_iter()), by_line);
+            prop_assert_eq!(mask_from_ranges(lines.clone(), all.iter().cloned()), by_line);
             let of_page = |page: Page| {
                 let first = page.0 * LINES_PER_PAGE;
                 populated.populated_mask(first..first + LINES_PER_PAGE)
             };
             prop_assert_eq!(mask_from_pages(lines, of_page), by_line);
+            let pages = (0..7).rev().map(|number| (number, of_page(Page(number))));
+            prop_assert_eq!(ranges_from_pages(pages), all);
         }
     }
 }

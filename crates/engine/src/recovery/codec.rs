@@ -67,12 +67,10 @@ impl LineCodec for SchemeCodec {
     }
 
     fn base_block(&self, block: CounterBlock) -> LineBytes {
-        *self
-            .base_blocks
-            .get_or_default()
-            .borrow_mut()
-            .entry(block)
-            .or_insert_with(|| self.scheme.initial(self.base.populated_mask(self.scheme.coverage().numbers_of(block))))
+        *self.base_blocks.get_or_default().borrow_mut().entry(block).or_insert_with(|| {
+            let lines = self.scheme.coverage().numbers_of(block);
+            self.scheme.initial(self.base.populated_mask(lines))
+        })
     }
 
     fn decrypt(

@@ -117,18 +117,25 @@ struct FilledBase {
     line: LineBytes,
 }
 
+impl FilledBase {
+    /// The numbers of its lines.
+    fn lines(&self) -> Range<u64> {
+        0..self.end / LINE_BYTES
+    }
+}
+
 impl BaseImage for FilledBase {
     fn line(&self, line: Line) -> Option<&LineBytes> {
         self.populated(line).then_some(&self.line)
     }
     fn populated(&self, line: Line) -> bool {
-        line.0 < self.end / LINE_BYTES
+        self.lines().contains(&line.0)
     }
     fn populated_mask(&self, lines: Range<u64>) -> u64 {
-        mask_from_ranges(lines, std::iter::once(0..self.end / LINE_BYTES))
+        mask_from_ranges(lines, std::iter::once(self.lines()))
     }
     fn populated_lines(&self) -> Vec<Range<u64>> {
-        std::iter::once(0..self.end / LINE_BYTES).collect()
+        std::iter::once(self.lines()).collect()
     }
     fn end(&self) -> u64 {
         self.end

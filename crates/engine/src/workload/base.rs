@@ -140,10 +140,7 @@ impl BaseImage for Base {
     }
 
     fn populated(&self, line: Line) -> bool {
-        let address = line.address();
-        self.extents_from(address)
-            .next()
-            .is_some_and(|extent| extent.addresses.start <= address && address + LINE_BYTES <= extent.addresses.end)
+        self.extents_from(line.address()).next().is_some_and(|extent| extent.lines().contains(&line.0))
     }
 
     fn populated_mask(&self, lines: Range<u64>) -> u64 {

@@ -3,7 +3,9 @@
 
 use super::recording::{Expected, Populated};
 use super::summary::TraceFile;
-use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, PAGE_BYTES, mask_from_pages, ranges};
+use crate::message::{
+    BaseImage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, PAGE_BYTES, mask_from_pages, ranges_from_pages,
+};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,12 +95,7 @@ impl BaseImage for TraceBase {
         mask_from_pages(lines, |page| self.pages.0.get(&page.0).map_or(0, |page| page.populated))
     }
     fn populated_lines(&self) -> Vec<Range<u64>> {
-        let mut pages: Vec<_> = self.pages.0.iter().map(|(number, page)| (*number, page.populated)).collect();
-        pages.sort_unstable_by_key(|(number, _)| *number);
-        ranges(pages.into_iter().flat_map(|(number, populated)| {
-            let lines = (0..LINES_PER_PAGE).filter(move |index| populated >> index & 1 == 1);
-            lines.map(move |index| number * LINES_PER_PAGE + index)
-        }))
+        ranges_from_pages(self.pages.0.iter().map(|(number, page)| (*number, page.populated)))
     }
     fn end(&self) -> u64 {
         self.end
