@@ -71,7 +71,7 @@ test-install: engine library manual install-tools ## Install into a temporary pr
 	$(BIN)/python tests/install/installed.py --out $(OUT)/install
 
 .PHONY: test-recorder
-test-recorder: engine recorder-tools ## Record programs and compare the traces with the files that they leave behind.
+test-recorder: engine chromium recorder-tools ## Record programs and compare the traces with the files that they leave behind.
 	PYTHONPATH=tests/recorder:tests/python $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/reads.py --out $(OUT)/recorder/reads
 	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
@@ -155,10 +155,14 @@ lint-python: venv
 docs: ## Build the engine's reference, in target/doc.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
-.PHONY: picture
-picture: compare ## Redraw the picture of docs/compare.md and the tutorial.
-	mkdir -p docs/img
+.PHONY: pages
+pages: engine ## Write the parts of README and docs/ that follow from the program.
+	$(BIN)/python tests/pages.py
+
+.PHONY: pictures
+pictures: compare chromium recorder-tools ## Redraw the pictures in docs/img/ of the comparison, a crash and its causes.
 	cp $(OUT)/compare.svg docs/img/compare.svg
+	$(BIN)/python tests/pictures.py
 
 .PHONY: validate
 validate: engine ## Reproduce the papers at their footprints, into $(OUT)/ and validation/; PAPER=secpm, ...: only one.

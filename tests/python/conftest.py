@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,19 +11,13 @@ import hypothesis
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+import chromium
 from counterpoint import _engine
 from counterpoint.cli import main
 from counterpoint.executor import worker
 
 hypothesis.settings.register_profile("counterpoint", deadline=None)
 hypothesis.settings.load_profile("counterpoint")  # no test fails because a computer is busy
-
-_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-_FLAGS = (
-    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
-    "--no-first-run"
-)
-
 
 _LONGEST_FIRST = (
     "test_campaign.py",
@@ -103,9 +96,9 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if _CHROMIUM is None:
+    if chromium.PATH is None:
         pytest.fail("no chromium on this computer; `make chromium` installs it")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=_CHROMIUM, args=_FLAGS.split())
+        started = playwright.chromium.launch(executable_path=chromium.PATH, args=chromium.FLAGS)
         yield started
         started.close()

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import counterpoint as cp
+import pictures
 from counterpoint.commands import with_commands
 
 _FAILS_AT = 113
@@ -175,6 +176,13 @@ def opened(browser: Browser, page: Path) -> Iterator[Opened]:
     assert shown.requested == [page.as_uri()]
     assert shown.complaints == []
     shown.tab.close()
+
+
+@pytest.mark.browser
+def test_the_picture_of_the_pages_shows_this_page(browser: Browser, page: Path) -> None:
+    drawn, text = pictures.crash(browser, page)
+    assert pictures.text_of(pictures.CRASH.read_bytes()) == text, "`make pictures` draws it"
+    assert (pictures.text_of(drawn), pictures.text_of(pictures.with_text(drawn, "ä"))) == (None, "ä")
 
 
 @pytest.mark.browser

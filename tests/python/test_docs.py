@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +17,7 @@ from conftest import Cli
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-import counterpoint as cp
+import pages
 import tutorial
 import verdict_tables
 from counterpoint.cli import app
@@ -139,6 +140,54 @@ def test_every_make_target_of_the_pages_is_there() -> None:
     assert [(page, target) for page, target in sorted(named) if target not in targets] == []
 
 
+_NAMED = re.compile(r"(?<![\w./$<{~:*=@%-])((?:\.\./)*(?:[\w-]+/)*[\w.-]*\w/?)(?![\w*{<-])")
+_FILE = re.compile(r"\.(?:md|toml|rs|py|sh|hh?|hpp|cc|json|csv|tsv|svg|png|map|lock)$")
+_COMMENT = {".rs": re.compile(r"//(.*)"), ".toml": re.compile(r"(?:^|\s)#(.*)"), ".h": re.compile(r"(.*)")}
+_COMMENT |= {".hpp": _COMMENT[".h"], ".md": _COMMENT[".h"]}
+_MADE = re.compile(r"^(?:a|b|src|include|target|out|found|inc|lib|share|[A-Z]+)/|/(?:[A-Z]+)(?:\.|/|$)")
+"""What is not in the repository: what commands write, what other projects have, and what stands for any name."""
+
+
+def _paths_to_nothing(file: Path, text: str, known: set[str]) -> list[str]:
+    """What a text calls a file or a folder of the repository, and is none, by its line."""
+    folders = {part for name in known for part in name.split("/")[:-1]}
+    wrong = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if "/" not in line and ".rs" not in line and ".py" not in line:
+            continue
+        said = _COMMENT[file.suffix].search(line)
+        for name in _NAMED.findall(said[1]) if said else ():
+            first = name.removeprefix("../").split("/")[0]
+            is_file = _FILE.search(name) and (first in folders or name.endswith((".rs", ".py")))
+            if not is_file and not (name.startswith("../") or (name.endswith("/") and first in folders)):
+                continue
+            plain = name.rstrip("/")
+            there = (file.parent / plain).exists() if name.startswith("../") else plain in known
+            if not there and not _MADE.search(name):
+                wrong.append(f"{number}: {name}")
+    return wrong
+
+
+def test_every_path_that_a_page_or_a_comment_names_is_there(tmp_path: Path) -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    files = [name for name in listed.split("\0") if name]
+    parts = [name.split("/") for name in files]
+    # A name may leave out the folders that are above it.
+    known = {"/".join(one[begin:end]) for one in parts for end in range(1, len(one) + 1) for begin in range(end)}
+    titles = {block.title for page in _PAGES for block in tutorial.blocks(page.read_text()) if block.title}
+    own = re.compile(r"proptest-regressions|^crates/engine/tests/engine/(?:layering|engine_build)|^CHANGELOG|Cargo")
+    wrong = {}
+    for name in files:
+        path = _ROOT / name
+        if path.suffix in _COMMENT and not own.search(name) and not path.is_symlink():
+            found = _paths_to_nothing(path, path.read_text(), known | titles)
+            if found:
+                wrong[name] = found
+    assert wrong == {}
+    text = "# ../gone and papers/gone.toml, docs/cli.md, ../tests/\n"
+    assert _paths_to_nothing(_ROOT / "validation" / "x.toml", text, known) == ["1: ../gone", "1: papers/gone.toml"]
+
+
 def test_the_index_of_designs_says_what_their_pages_say() -> None:
     folder = _ROOT / "docs" / "designs"
     pages = {path.stem: path.read_text() for path in folder.glob("*.md")}
@@ -147,19 +196,10 @@ def test_the_index_of_designs_says_what_their_pages_say() -> None:
     assert (verdict_tables.summary(cells), verdict_tables.summary(cells[:1])) == ("1 of 3 fail", "holds")
 
 
-@pytest.mark.engine
-def test_the_readme_explains_a_crash_as_the_engine_does() -> None:
-    text = _README.read_text()
-    design, workload, transactions = re.findall(
-        r"counterpoint crash (\S+) (\S+) --transactions (\d+) --no-shrink", text
-    )[0]
-    verdict = cp.crash(design, workload, transactions=int(transactions), shrink=False, blame=False)
-    prose = " ".join(text.split())
-    assert f"{verdict.crash_points:,} events" in prose
-    assert f"{verdict.crash_points - verdict.recovered:,} of these crashes break a rule" in prose
-    quoted = " ".join(line.removeprefix("> ") for line in text.splitlines() if line.startswith("> "))
-    pattern = r".*?".join(re.escape(part) for part in quoted.split("[...]"))
-    assert any(re.match(pattern, one.explanation) for one in verdict.violations)
+def test_the_command_above_what_the_readme_explains_is_that_of_the_crash() -> None:
+    command = f"counterpoint crash {' '.join(pages.EXAMPLE)} --transactions {pages.EXAMPLE_TRANSACTIONS} --no-shrink"
+    assert f"{command} --out out\n```\n\n<!-- crash -->" in _README.read_text()
+    assert f"{command} --out out\n" in (_ROOT / "docs" / "crash.md").read_text()
 
 
 @pytest.mark.engine

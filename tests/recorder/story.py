@@ -1,7 +1,7 @@
 """Runs the example of docs/record.md, from a program to its verdict, in order, and compares the output.
 
 Usage: story.py --out FOLDER. Needs what the page names; `make test-recorder` installs it. Blocks mean what they mean in
-tests/tutorial.py.
+tests/tutorial.py. Then the picture of the page is held to the page of causes that it shows.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ import sys
 import time
 from pathlib import Path
 
+from playwright.sync_api import sync_playwright
+
+import chromium
+import pictures
 import tutorial
 
 PAGE = Path(__file__).parents[2] / "docs" / "record.md"
@@ -25,6 +29,15 @@ def unknown_packages(page: str) -> set[str]:
     named = {name for line in re.findall(r"^    apt-get install (.*)$", page, re.MULTILINE) for name in line.split()}
     known = re.search(r"packages=\((.*)\)", INSTALLED.read_text())
     return named - set(known[1].split() if known else ())
+
+
+def picture_holds(folder: Path) -> bool:
+    """Whether the picture of causes shows those of the program that was recorded in `folder`."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium.PATH, args=chromium.FLAGS)
+        _, text = pictures.causes(browser, pictures.causes_page(folder))
+        browser.close()
+    return text == pictures.text_of(pictures.CAUSES.read_bytes())
 
 
 def main() -> int:
@@ -51,7 +64,10 @@ def main() -> int:
     except tutorial.Stale as stale:
         print(f"{PAGE.name}: {stale}", file=sys.stderr)
         return 1
-    return 0 if played else 1
+    if not played or not picture_holds(folder):
+        print(f"{pictures.CAUSES} shows another page: `make pictures` draws it", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 def calibrate(
     paper: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PAPER...|all]", help="Papers, by the names of their machines; default all."),
+        typer.Argument(metavar="PAPER|all", help="Papers, by the names of their machines; default all."),
     ] = None,
     budget: Annotated[
         int,
         typer.Option(
-            "--budget", metavar="N", parser=options.whole_number, help="Evaluations of each paper; default 40."
+            "--budget",
+            metavar="N",
+            parser=options.whole_number,
+            help="Evaluations of each paper, 10 to 100000.",
         ),
     ] = BUDGET,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", parser=options.whole_number, help="Seed of the search; default 1.")
+        int, typer.Option("--seed", metavar="N", parser=options.whole_number, help="Seed of the search.")
     ] = 1,
     store: Annotated[
         Path | None,

@@ -25,7 +25,7 @@ def check(
             "--top",
             metavar="N",
             parser=options.lines_shown,
-            help="Findings to show of each class, and to measure; default 15.",
+            help="Findings to show of each class, and to measure, at least 1.",
         ),
     ] = options.TOP,
     as_json: options.Json = False,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def designs(
     design: Annotated[
-        str | None, typer.Argument(metavar="[DESIGN]", help="One design, by name or file: its parts.")
+        str | None, typer.Argument(metavar="DESIGN", help="One design, by name or file: its parts.")
     ] = None,
     toml: Annotated[bool, typer.Option("--toml", help="Print the design file of a built-in design.")] = False,
     as_json: Json = False,

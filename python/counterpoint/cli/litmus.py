@@ -13,7 +13,7 @@ from .crash import VIOLATED
 
 
 def litmus(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Litmus tests; default all.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Litmus tests; default all.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Run the litmus tests, and check that what must break breaks and what must hold holds."""

@@ -11,7 +11,7 @@ from . import screen
 
 
 def record(
-    program: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGS...", help="The program, best after `--`.")],
+    program: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGS", help="The program, best after `--`.")],
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The trace; default PROGRAM's name with .cptrace.")
     ] = None,

@@ -14,7 +14,7 @@ from . import options, screen
 @options.takes(RecoveryOptions)
 def recovery(
     designs: Annotated[
-        list[str], typer.Argument(metavar="DESIGN...", help="Names, see `counterpoint designs`, or design files.")
+        list[str], typer.Argument(metavar="DESIGN", help="Names, see `counterpoint designs`, or design files.")
     ],
     as_json: options.Json = False,
     **given: Unpack[RecoveryOptions],

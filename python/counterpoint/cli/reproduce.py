@@ -36,7 +36,7 @@ def reproduce(
             "--seeds",
             metavar="N",
             parser=options.whole_number,
-            help="Measure with N seeds, as means with intervals; default 5, with --quick 1.",
+            help="Measure with N seeds, 1 to 31, as means with intervals; default 5, with --quick 1.",
         ),
     ] = None,
     store: Annotated[

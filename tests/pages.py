@@ -1,0 +1,204 @@
+"""Writes what pages say of the program, from the program.
+
+Such a part of a page lies between ``<!-- NAME -->`` and ``<!-- end of NAME -->``. ``python tests/pages.py`` writes the
+parts that `WRITTEN` lists; `tests/python/test_pages.py` fails where one of them is not what would be written. Parts
+that other tests hold are written by these tests if ``COUNTERPOINT_WRITE_PAGES`` is set.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import textwrap
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import typer.main
+from rich.console import Console
+
+import counterpoint as cp
+from counterpoint.cli import app, tables
+from counterpoint.report.crash_page import opening
+from counterpoint.results import Violation
+
+ROOT = Path(__file__).parents[1]
+_WIDTH = 120
+
+EXAMPLE = ("write-back", "queue")
+EXAMPLE_TRANSACTIONS = 20
+"""Design, workload and length of the crash that README and docs/crash.md explain and show."""
+
+SECTIONS: Mapping[tuple[str, str], str] = {
+    ("crash", "--at-event"): "crash.md#what-a-crash-point-is",
+    ("crash", "--attack"): "integrity.md#the-attacker",
+    ("crash", "--by-line"): "crash.md#which-lines-explain-the-failures",
+    ("crash", "--explore"): "crash.md#other-schedules-and-every-legal-state",
+    ("crash", "--fault"): "crash.md#a-mechanism-that-is-switched-off",
+    ("crash", "--from-mark"): "crash.md#between-two-marks",
+    ("crash", "--leave-out"): "crash.md#programs-that-are-wrong-in-themselves",
+    ("crash", "--nested"): "crash.md#power-that-fails-again",
+    ("crash", "--nested-depth"): "crash.md#power-that-fails-again",
+    ("crash", "--no-blame"): "crash.md#whose-fault-it-is",
+    ("crash", "--no-shrink"): "crash.md#the-smallest-reproduction",
+    ("crash", "--omit-annotations"): "record.md#annotations",
+    ("crash", "--points"): "crash.md#what-a-crash-point-is",
+    ("crash", "--recover"): "crash.md#your-own-recovery",
+    ("crash", "--stages"): "crash.md#by-stage",
+    ("crash", "--states"): "crash.md#other-schedules-and-every-legal-state",
+    ("crash", "--to-mark"): "crash.md#between-two-marks",
+    ("crash", "--watch-reads"): "crash.md#states-that-the-recovery-cannot-tell-apart",
+    ("crash", "--wrapper"): "check.md#where-it-is-shown",
+    ("check", "--design"): "check.md#what-it-costs",
+    ("check", "--mark"): "check.md#what-it-finds",
+    ("explain", "--figure"): "search.md#figures",
+    ("record", "--mark-stderr"): "record.md#annotations",
+    ("record", "--pmem"): "record.md#what-is-persistent",
+    ("replay", "--by-line"): "traces.md#source-lines",
+    ("replay", "--trace-clock"): "traces.md#traces-of-memory-lines",
+    ("run", "--machine"): "machine-files.md",
+    ("run", "--set"): "machine-files.md#changing-some-values",
+    ("sweep", "--cluster"): "sweep.md#workers",
+    ("sweep", "--store"): "sweep.md#the-store",
+}
+"""Where docs/ says more about an option of a command; rows of the table that have it link there."""
+
+
+def _commands() -> Iterator[tuple[str, Any, Any]]:
+    """The commands, each with its name and a context for it."""
+    group: Any = typer.main.get_command(app)
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        yield name, command, typer.Context(command, info_name=name)
+
+
+def commands() -> str:
+    """The table of commands, with their arguments."""
+    text = "| command | what it does |\n|---|---|\n"
+    for name, command, _ in _commands():
+        words = [name, "[OPTIONS]", *map(_argument, (one for one in command.params if _is_argument(one)))]
+        text += f"| {_code(' '.join(words))} | {command.help} |\n"
+    return text
+
+
+def _is_argument(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "argument")
+
+
+def _argument(parameter: Any) -> str:
+    name = parameter.metavar + ("..." if parameter.nargs == -1 else "")
+    return name if parameter.required else f"[{name}]"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`".replace("|", "\\|")
+
+
+def options() -> str:
+    """The table of options: each with the commands that have it in one meaning."""
+    rows: dict[tuple[str, str], list[str]] = defaultdict(list)
+    sections: dict[tuple[str, str], str] = {}
+    names = []
+    for command_name, command, context in _commands():
+        names.append(command_name)
+        for parameter in command.params:
+            if _is_argument(parameter):
+                continue
+            shown, meaning = parameter.get_help_record(context)
+            row = (shown.replace("<", "").replace(">", ""), meaning)
+            rows[row].append(command_name)
+            if section := SECTIONS.get((command_name, parameter.opts[-1])):
+                sections[row] = section
+    text = "| option | commands | meaning |\n|---|---|---|\n"
+    for (shown, meaning), having in rows.items():
+        option = f"[{_code(shown)}]({sections[shown, meaning]})" if (shown, meaning) in sections else _code(shown)
+        rest = [name for name in names if name not in having]
+        listed = f"all but {_listed(rest)}" if len(rest) < 4 else _listed(having)
+        text += f"| {option} | {listed} | {meaning.replace('|', chr(92) + '|')} |\n"
+    assert len(sections) == len(set(sections)), "a section is for one row"
+    return text
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+@cache
+def example() -> tuple[cp.Crash, Violation]:
+    """The crash that README and docs/crash.md explain: a verdict, and the violation in it at which its page opens."""
+    verdict = cp.crash(*EXAMPLE, transactions=EXAMPLE_TRANSACTIONS, shrink=False, blame=False)
+    event, _ = opening(verdict)
+    return verdict, next(one for one in verdict.violations if one.crash_event == event)
+
+
+def crash_explained() -> str:
+    """The crash as README has it."""
+    verdict, violation = example()
+    failed = verdict.crash_points - verdict.recovered
+    text = (
+        f"runs {EXAMPLE_TRANSACTIONS} transactions on a design that leaves counters in the counter cache. It cuts "
+        f"power after each of the {verdict.crash_points:,} events, boots, recovers and checks what it finds. "
+        f"{failed:,} of these crashes break a rule. Each violation is explained:"
+    )
+    told = violation.explanation.partition(" What happened there last:")[0]
+    return f"{_filled(text)}\n\n{_filled(told, '> ')}\n\n"
+
+
+def violation_explained() -> str:
+    """The same as docs/crash.md goes through it: the command, and what it says of the violation."""
+    _, violation = example()
+    told = io.StringIO()
+    console = Console(file=told, width=_WIDTH - 4, color_system=None, highlight=False)
+    for line in tables._explained(violation):
+        console.print(line)
+    command = f"counterpoint crash {' '.join(EXAMPLE)} --transactions {EXAMPLE_TRANSACTIONS} --at-event"
+    shown = "".join(f"    {line.rstrip()}\n" for line in told.getvalue().strip().splitlines())
+    return (
+        f"    {command} {violation.crash_event}\n\n"
+        f"cuts power after one event. Of what it prints, this is about the lost line:\n\n{shown}\n"
+    )
+
+
+def _filled(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
+WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
+    ("README.md", "crash"): crash_explained,
+    ("docs/crash.md", "violation"): violation_explained,
+    ("docs/cli.md", "commands"): commands,
+    ("docs/cli.md", "options"): options,
+}
+"""By page and name."""
+
+
+def part(page: str, name: str) -> tuple[str, str, str]:
+    """What is before a part of a text, the part, and what is after it."""
+    before, rest = page.split(f"<!-- {name} -->\n")
+    shown, after = rest.split(f"<!-- end of {name} -->")
+    return before, shown, after
+
+
+def hold(page: Path, name: str, text: str) -> None:
+    """Raises `AssertionError` if a part of a page is not `text`; writes it if COUNTERPOINT_WRITE_PAGES is set."""
+    if "COUNTERPOINT_WRITE_PAGES" in os.environ:
+        write(page, name, text)
+    assert part(page.read_text(), name)[1] == text, f"{page.name}: COUNTERPOINT_WRITE_PAGES=1 writes '{name}'"
+
+
+def write(page: Path, name: str, text: str) -> None:
+    """Puts `text` in the place of a part of a page."""
+    before, _, after = part(page.read_text(), name)
+    page.write_text(f"{before}<!-- {name} -->\n{text}<!-- end of {name} -->{after}")
+
+
+def main() -> None:
+    """Writes every part."""
+    for (page, name), text in WRITTEN.items():
+        write(ROOT / page, name, text())
+
+
+if __name__ == "__main__":
+    main()
