@@ -95,8 +95,6 @@ _EXPERIMENTS = {
 CHECK_TOP = 15
 """How many findings of `check` are measured one by one on a design: the default."""
 
-_FALLBACK_MACHINE = "secpm"
-
 
 def designs() -> list[Design]:
     """All built-in designs."""
@@ -267,11 +265,13 @@ def run_matrix(
     """
     names = list(COMPARE_DESIGNS if designs is None else designs)
     check_names(names)
-    machine = options.get("machine") or (machine_of(names[0]) if names else _FALLBACK_MACHINE)
+    if not names:
+        raise _engine.InputError("there is nothing to compare: name at least one design and one workload")
+    machine = machine_for(names, options.get("machine"))
     works = None if workloads is None else list(workloads)
-    experiment = _EXPERIMENT if _any_trace(works or ()) else _EXPERIMENTS.get(os.fspath(machine), _EXPERIMENT)
+    experiment = _EXPERIMENT if _any_trace(works or ()) else _EXPERIMENTS.get(machine, _EXPERIMENT)
     works = list(experiment.workloads) if works is None else works
-    if not names or not works:
+    if not works:
         raise _engine.InputError("there is nothing to compare: name at least one design and one workload")
     asked = [
         request(
@@ -374,7 +374,7 @@ def replay(
         designs: default every design.
         workers: simulations at a time; 0 is one per processor, and there are never more.
         progress: told how far the simulations are.
-        **options: see `ReplayOptions`.
+        **options: see `ReplayOptions`; the machine defaults to the first design's preset.
 
     Raises:
         InputError: bad input, in one sentence, such as a trace that is cut off and how far it was good.
@@ -386,7 +386,7 @@ def replay(
     if _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines":
         raise _engine.InputError(f"{os.fspath(trace)}: a trace of memory lines has no program: replay_lines takes it")
     check_names(names)
-    machine = options.get("machine") or machine_of(names[0])
+    machine = machine_for(names, options.get("machine"))
     asked = [request(ReplayOptions, design, trace, {**options, "machine": machine}) for design in names]
     return _run_many(asked, workers, progress, call=_engine.replay)
 
@@ -501,6 +501,17 @@ def machine_of(design: str | os.PathLike[str]) -> str:
         InputError: there is no such design.
     """
     return str(_described(design)["machine"])
+
+
+def machine_for(designs: Sequence[str | os.PathLike[str]], machine: str | os.PathLike[str] | None) -> str:
+    """The one machine of all designs of a call: the one that is asked for, else the preset of the first design.
+
+    Every call that takes several designs gets its machine here.
+
+    Raises:
+        InputError: there is no such design.
+    """
+    return machine_of(designs[0]) if machine is None else os.fspath(machine)
 
 
 def check_names(designs: Sequence[str | os.PathLike[str]]) -> list[str]:

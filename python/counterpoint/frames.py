@@ -4,7 +4,7 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
 `transaction_latency_ns.mean` is `transaction_latency_ns_mean`), and these:
 
 - `form`: the form of the program that the design runs.
-- `baseline`: the design that the next columns are relative to, on the same workload, size and number of cores.
+- `baseline`: the design that the next columns are relative to, on the same machine, workload, size and number of cores.
 - `relative_latency`, `relative_throughput`, `relative_writes`, `relative_write_bytes`: the run's figure over the
   baseline's. Writes are counted, whatever their length; bytes tell a write of 72 from one of 64.
 - `relative_simulated_time`: the simulated time of the whole run over the baseline's, which a recorded program without
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, Any]
 
-POINT = ("workload", "tx_size", "cores")
+POINT = ("machine", "workload", "tx_size", "cores")
 """What two runs must share to be compared."""
 
-_PROGRAM = ("workload", "tx_size")
+_PROGRAM = ("machine", "workload", "tx_size")
 """What two runs must share for their throughputs to be compared over numbers of cores."""
 
 _DEFAULT_BASELINES = ("unencrypted", "eadr")
@@ -95,7 +95,7 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     """One row per run, in the order given.
 
     Args:
-        runs: simulations, of one machine.
+        runs: simulations. Those of different machines are never relative to each other.
         baseline: the design that the `relative_` columns are relative to, null where it was not run on the same
             point; default as for `compare`.
     """

@@ -81,14 +81,14 @@ def replay_lines(
     progress: api.Progress | None = None,
     **options: Unpack[LineOptions],
 ) -> list[LineRun]:
-    """Replays a trace of memory lines on designs, each on its own machine unless one is given.
+    """Replays a trace of memory lines on designs, all on one machine.
 
     Args:
         trace: path of the trace, plain or compressed.
         designs: default every design.
         workers: simulations at a time; 0 is one per processor, and there are never more.
         progress: called with the number of bytes of the trace that are done, over all designs, and the total.
-        **options: see `LineOptions`.
+        **options: see `LineOptions`; the machine defaults to the first design's preset.
 
     Raises:
         InputError: bad input, in one sentence.
@@ -98,7 +98,8 @@ def replay_lines(
     if not names:
         raise _engine.InputError("there is nothing to replay on: name at least one design")
     api.check_names(names)
-    asked = [request(LineOptions, design, trace, options) for design in names]
+    machine = api.machine_for(names, options.get("machine"))
+    asked = [request(LineOptions, design, trace, {**options, "machine": machine}) for design in names]
     try:
         answer = json.loads(_engine.replay(json.dumps({"runs": asked}), count("workers", workers), progress))
     except _engine.Interrupted as stop:

@@ -96,6 +96,11 @@ class Row:
         return api.crash(self.design, options.pop("workload"), variant=self.variant, progress=progress, **options)
 
     @property
+    def machine(self) -> str:
+        """The machine of the run: a preset's name or the path of a file."""
+        return str(self.options.get("machine") or api.machine_of(self.design))
+
+    @property
     def command(self) -> str:
         """The command line of the whole run."""
         options = [(key, self.options.get(key)) for key in _RUN if key not in ("workload", "variant")]
@@ -160,6 +165,7 @@ class Verdict:
             "design": self.row.design,
             "variant": self.row.variant,
             "workload": self.row.options["workload"],
+            "machine": self.row.machine,
             "case": self.row.case,
             "expected": self.row.expected,
             "observed": self.observed,

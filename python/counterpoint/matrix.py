@@ -19,7 +19,8 @@ A matrix is a table of three parts, as TOML::
     controller.wpq_high_watermark = [12, 24]
 
 Keys are the options of `run`, `design`, `workload`, machine values, and parts of the design (`design.write_path`). Runs
-come in the order of the axes, the first one slowest; tables of `zip` come after them.
+come in the order of the axes, the first one slowest; tables of `zip` come after them. A matrix that names no machine
+has one for all its designs, the preset of the first.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias, get_type_hints
 
+from . import api
 from ._engine import InputError
 from .options import RunOptions
 from .paths import read_bounded
@@ -153,6 +155,9 @@ def parse(document: Mapping[str, Any], place: str, changed: Mapping[str, Value] 
     for key in _NAMES:
         if key not in base and key not in axes:
             raise InputError(f"{place}: there is no {key}; give one in base, or several in axes")
+    if "machine" not in base and "machine" not in axes:
+        designs = [str(design) for design in axes.get("design", (base.get("design"),))]
+        base["machine"] = api.machine_for(designs, None)
     together = tuple(tuple(group) for group in groups)
     return Matrix(base, axes, together, tuple(_point(base, values) for values in _product(groups)))
 

@@ -36,7 +36,7 @@ class MachineOptions(TypedDict, total=False):
 
     Attributes:
         variant: `"hardened"` (default) or `"published"`.
-        machine: a preset's name or the path of a TOML file; default the design's own preset.
+        machine: a preset's name or the path of a TOML file; default the first design's preset.
         set: machine values to change, `{"controller.wpq_entries": 64}` or `["controller.wpq_entries=64"]`.
         seed: seed of every random stream.
     """

@@ -41,8 +41,9 @@ def recovery(
     if not names:
         raise _engine.InputError("there is nothing to recover: name at least one design")
     api.check_names(names)
-    asked = {"memory": list(RECOVERY_MEMORY), "machine": api.machine_of(names[0]), "measure": measure}
-    asked |= given(RecoveryOptions, options)
+    machine = api.machine_for(names, options.get("machine"))
+    asked: dict[str, object] = {"memory": list(RECOVERY_MEMORY), "measure": measure}
+    asked |= given(RecoveryOptions, {**options, "machine": machine})
     return [_of(design, asked, place, len(names), progress) for place, design in enumerate(names)]
 
 

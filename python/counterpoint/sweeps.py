@@ -44,6 +44,7 @@ class SweepReport:
         store: the file of the results.
         points: number of points of the axes.
         runs: number of different runs among them.
+        machines: the machines of its runs; several only where an axis has them.
         found: runs that the store had.
         computed: runs that were computed now.
         failures: runs that could not be computed.
@@ -53,6 +54,7 @@ class SweepReport:
     store: Path
     points: int
     runs: int
+    machines: tuple[str, ...]
     found: int
     computed: int
     failures: tuple[Failure, ...]
@@ -91,6 +93,12 @@ class Plan:
     points: Sequence[tuple[str, Mapping[str, Any]]]
     requests: Mapping[str, dict[str, Any]]
     refused: Mapping[str, str]
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The machines of its runs, in the order of the points."""
+        taken = (asked for key, asked in self.requests.items() if key not in self.refused)
+        return tuple(dict.fromkeys(str(asked["machine"]) for asked in taken))
 
 
 def sweep(
@@ -276,6 +284,7 @@ class _Sheet:
             store=self._store.path,
             points=len(self._plan.points),
             runs=len(self._plan.requests),
+            machines=self._plan.machines,
             found=self._found,
             computed=self._computed,
             failures=tuple(self._store.failures(self._plan.name)),

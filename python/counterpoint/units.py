@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
+from pathlib import PurePath
 
 _NOTHING = "-"
 _QUOTED_MAX = 100
@@ -36,6 +38,18 @@ def count_of(value: object, noun: str, plural: str = "s") -> str:
     """A count and what is counted."""
     shown = number(value) if isinstance(value, int) else str(value)
     return f"{shown} {noun}{'' if value == 1 else plural}"
+
+
+def machine(name: str) -> str:
+    """The name of a machine; a machine file goes by its file name."""
+    return printable(PurePath(name).name)
+
+
+def machines(names: Iterable[str]) -> str:
+    """The machine of what follows, or that it has several."""
+    known = list(dict.fromkeys(names))
+    shown = ", ".join(map(machine, known))
+    return f"machine {shown}" if len(known) == 1 else f"machines differ: {shown}"
 
 
 def ratio(value: float | None) -> str:

@@ -94,7 +94,7 @@ def test_what_the_store_has_is_not_computed_again(inline: Callable[[Executor], N
     report = cp.sweep(spec, tmp_path / "s.duckdb")
     assert (report.found, report.computed) == (2, 1)
     with cp.Store(tmp_path / "s.duckdb", read_only=True) as store:
-        asked = {"design": "write-back", "workload": "btree"}
+        asked = {"design": "write-back", "workload": "btree", "machine": "secpm"}
         assert store.run(more.asked[0]).to_dict() == fake_engine.run_document(asked), "a run comes back whole"
         assert store.configuration(more.asked[0]) == asked
 

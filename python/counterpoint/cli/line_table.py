@@ -29,7 +29,8 @@ def line_table(runs: Sequence[LineRun]) -> RenderableType:
             units.number(run.requests_per_second),
             *(units.number(value) for value in (run.media_reads, run.media_writes, run.counter_writes)),
         )
+    setting = f"machine {units.machine(first.machine)}, seed {first.seed}, {first.variant}"
     folded = f", {units.number(first.folded)} addresses folded" if first.folded else ""
     name = units.printable(PurePath(first.workload).name)
     head = f"{name}: {units.number(first.reads)} reads, {units.number(first.writes)} writes{folded}"
-    return Group(Text(head), Text("Mean latencies, and accesses of the media"), table)
+    return Group(Text(setting, style="bold"), Text(head), Text("Mean latencies, and accesses of the media"), table)

@@ -37,6 +37,7 @@ def _summary(report: SearchReport) -> Iterable[Text]:
     yield Text(
         f"{units.printable(report.goals.name)}: {units.count_of(report.valid, 'candidate')} of {points}. {looked}."
     )
+    yield Text(f"All on machine {units.machine(report.goals.machine)}.")
     held = units.count_of(counts.get("holds", 0), "candidate")
     yield Text(
         f"{held} survived every crash that was tried, {units.number(counts.get('refuted', 0))} did not, "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import Interrupted
-from ..units import count_of, printable
+from ..units import count_of, machines, printable
 from . import options, screen
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def _summary(report: sweeps.SweepReport) -> str:
     lines = [
         f"{printable(report.name)}: {count_of(report.points, 'point')}, {count_of(report.runs, 'run')}: "
         f"{report.found} found, {report.computed} computed, {len(report.failures)} failed",
+        machines(report.machines),
         f"store: {printable(str(report.store))}",
     ]
     return "\n".join(lines)

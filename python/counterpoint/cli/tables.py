@@ -78,7 +78,7 @@ _EADR_MEASURES = (_Measure("relative_execution_time", "Execution time, {baseline
 
 
 def comparison(rows: Sequence[Row]) -> RenderableType:
-    """A table per measure, designs down and workloads across, for every transaction size and number of cores.
+    """A table per measure, designs down and workloads across, for every machine, transaction size and number of cores.
 
     Recorded programs without transactions are compared by simulated time, also for each fence and each mark where they
     have any. If a design has a hardware log, reads and L1 access latency are among the measures, unless all are zero.
@@ -90,17 +90,17 @@ def comparison(rows: Sequence[Row]) -> RenderableType:
     forms = distinct(rows, "form")
     eadr = "flush-free" in forms
     further = (*(_LOG_MEASURES if "hardware-logged" in forms else ()), *(_EADR_MEASURES if eadr else ()))
-    for (tx_size, cores), group in grouped(rows, "tx_size", "cores"):
+    for (_, tx_size, cores), group in grouped(rows, "machine", "tx_size", "cores"):
         parts.append(Text(_setting(group[0], tx_size, cores), style="bold"))
         baseline = group[0]["baseline"]
         for measure in (*_speeds(group), *_MEASURES, *(measure for measure in further if _any(group, measure.column))):
             parts += [Text(measure.title.format(baseline=baseline)), _matrix(group, measure)]
         parts += by_kind(group)
-    for (cores,), group in grouped(rows, "cores"):
+    for (_, cores), group in grouped(rows, "machine", "cores"):
         if eadr and len(steps(group, "tx_size")) > 1:
             parts.append(Text(_setting(group[0], None, cores), style="bold"))
             parts += _execution_time(group, "tx_size")
-    for (tx_size,), group in grouped(rows, "tx_size"):
+    for (_, tx_size), group in grouped(rows, "machine", "tx_size"):
         if len(steps(group, "cores")) > 1:
             parts.append(Text(_setting(group[0], tx_size, None), style="bold"))
             parts += _throughput_by_cores(group)
@@ -528,7 +528,10 @@ def litmus(report: LitmusReport) -> RenderableType:
         rule = Text((verdict.rule or "-").replace("_", " "))
         observed = Text(verdict.observed, style=_verdict_style(verdict))
         table.add_row(name, row.design, row.variant, row.case or "-", row.expected, observed, rule)
-    head = Panel(Text(sentence), title="litmus tests", title_align="left", border_style=colour, expand=False)
+    machines = units.machines(verdict.row.machine for verdict in report.verdicts)
+    head = Panel(
+        Text(sentence), title=f"litmus tests, {machines}", title_align="left", border_style=colour, expand=False
+    )
     return Group(head, Text(""), table, *(part for verdict in strange for part in _unexpected(verdict)))
 
 

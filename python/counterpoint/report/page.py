@@ -31,6 +31,9 @@ _TABLE_COLUMNS = {
     "counter_writes_removed": "counter writes removed",
     "counter_cache_hit_rate": "counter cache hits",
 }
+_MACHINE_COLUMN = {"machine": "machine"}
+"""Where runs are of different machines."""
+
 _LOG_COLUMNS = {
     "throughput_tps": "transactions per second",
     "nvm_reads": "NVM reads",
@@ -55,14 +58,20 @@ def render(frame: pl.DataFrame, command: str | None, recoveries: Sequence[Recove
     colour_of = colours.of_designs(frame)
     forms = frame["form"].to_list()
     logged, eadr = "hardware-logged" in forms, "flush-free" in forms
-    columns = _TABLE_COLUMNS | (_LOG_COLUMNS if logged else {}) | (_EADR_COLUMNS if eadr else {})
-    points = frame.group_by("tx_size", "cores", maintain_order=True)
+    machines = frame["machine"].unique(maintain_order=True).to_list()
+    columns = _TABLE_COLUMNS | (_MACHINE_COLUMN if len(machines) > 1 else {})
+    columns |= (_LOG_COLUMNS if logged else {}) | (_EADR_COLUMNS if eadr else {})
+    points = frame.group_by("machine", "tx_size", "cores", maintain_order=True)
     return template("page.html").render(
         execution_times=_execution_times(frame, colour_of) if eadr else [],
-        scalings=[_scaling(group, colour_of) for group in _along(frame, "cores")],
-        sections=[_section(group, colour_of, list(columns), logged=logged, eadr=eadr) for _, group in points],
+        scalings=[_scaling(group, colour_of, _on(group, frame)) for group in _along(frame, "cores")],
+        sections=[
+            {"title": _title(group, frame), **_section(group, colour_of, list(columns), logged=logged, eadr=eadr)}
+            for _, group in points
+        ],
         colour_of=colour_of,
         baseline=frame["baseline"][0],
+        machines=[units.machine(name) for name in machines],
         facts=_facts(frame, colour_of),
         command=command,
         dark_rules=colours.dark_rules(".drawn"),
@@ -96,9 +105,9 @@ def _recovery(costs: Sequence[RecoveryCost]) -> dict[str, Any] | None:
 
 
 def _along(frame: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[pl.DataFrame]:
-    """Parts of a comparison that differ in one of the two, and there are several of it."""
+    """Parts of a comparison on one machine that differ in one of the two, and there are several of it."""
     fixed = "tx_size" if axis == "cores" else "cores"
-    groups = [group for _, group in frame.group_by(fixed, maintain_order=True)]
+    groups = [group for _, group in frame.group_by("machine", fixed, maintain_order=True)]
     return [group for group in groups if len(_steps(group, axis)) > 1]
 
 
@@ -113,6 +122,7 @@ def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dic
         for group in _along(frame, axis):
             places = [_step(axis, step) for step in _steps(group, axis)]
             fixed = _step("cores", group["cores"][0]) if axis == "tx_size" else _transactions(group["tx_size"][0])
+            fixed = ", ".join(filter(None, (fixed, _on(group, frame))))
             found.append(
                 {
                     "title": f"Execution time by {_AXES[axis]}" + (f", {fixed}" if fixed else ""),
@@ -132,12 +142,12 @@ def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dic
     return found
 
 
-def _scaling(group: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, Any]:
+def _scaling(group: pl.DataFrame, colour_of: dict[str, str], on: str) -> dict[str, Any]:
     """Throughput by cores at one transaction size."""
     counts = _steps(group, "cores")
     size = _transactions(group["tx_size"][0])
     return {
-        "title": "Throughput by cores" + (f", {size}" if size else ""),
+        "title": ", ".join(filter(None, ("Throughput by cores", size, on))),
         "start": _step("cores", counts[0]),
         "drawings": [charts.lines(group, "cores", "scaled_throughput", colour_of, wide=wide) for wide in (True, False)],
         "cores": [_step("cores", count) for count in counts],
@@ -171,7 +181,6 @@ def _section(
         return [charts.stacks(shown, parts, wide=wide, rule=rule) for wide in (True, False)]
 
     return {
-        "title": _title(group.row(0, named=True)),
         "execution_time": bars("relative_execution_time") if eadr else [],
         "latency": bars("relative_latency"),
         "throughput": bars("relative_throughput") if logged else [],
@@ -184,14 +193,20 @@ def _section(
     }
 
 
-def _title(row: dict[str, Any]) -> str:
-    """What distinguishes a section: its transaction size and number of cores."""
+def _title(group: pl.DataFrame, frame: pl.DataFrame) -> str:
+    """What distinguishes a section: its machine where there are several, its transaction size and number of cores."""
+    row = group.row(0, named=True)
     cores = units.count_of(row["cores"], "core")
-    return ", ".join(filter(None, (_transactions(row["tx_size"]), cores)))
+    return ", ".join(filter(None, (_transactions(row["tx_size"]), cores, _on(group, frame))))
+
+
+def _on(group: pl.DataFrame, frame: pl.DataFrame) -> str:
+    """The machine of a part of a comparison, where there are several."""
+    return f"machine {units.machine(group['machine'][0])}" if frame["machine"].n_unique() > 1 else ""
 
 
 def _cell(column: str, value: Any) -> str:
-    if column in ("design", "workload"):
+    if column in ("design", "workload", "machine"):
         return PurePath(value).name
     if column in ("transaction_latency_ns_mean", "at_crash_recovery_time_ns"):
         return units.time(value)
@@ -221,7 +236,7 @@ def _facts(frame: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, str]:
     facts = {
         "designs": ", ".join(colour_of),
         "workloads": all_of("workload", lambda work: PurePath(work).name),
-        "machine": all_of("machine"),
+        "machine": all_of("machine", units.machine),
         "reading": all_of("variant"),
         "transaction size": all_of("tx_size", units.size),
         "cores": all_of("cores"),

@@ -7,23 +7,25 @@ from html import escape
 
 import polars as pl
 
+from .. import units
 from . import charts, colours
 
 _MARGIN = 20
 
 
 def draw(frame: pl.DataFrame) -> str:
-    """Two charts of the first transaction size and number of cores, one above the other, each with its heading."""
-    _, first = next(iter(frame.group_by("tx_size", "cores", maintain_order=True)))
+    """Two charts of the first machine, transaction size and number of cores, one above the other, with headings."""
+    _, first = next(iter(frame.group_by("machine", "tx_size", "cores", maintain_order=True)))
+    machine = units.machine(first["machine"][0])
     baseline = frame["baseline"][0]
     panels = [
         (
-            f"Transaction latency, {baseline} = 1",
+            f"Transaction latency on machine {machine}, {baseline} = 1",
             {},
             charts.bars(first, "relative_latency", colours.of_designs(frame), wide=True),
         ),
         (
-            f"NVM line writes, {baseline} = 1",
+            f"NVM line writes on machine {machine}, {baseline} = 1",
             {part.name: part.colour for part in charts.writes_of(first)},
             charts.stacks(first, charts.writes_of(first), wide=True),
         ),
@@ -50,7 +52,7 @@ def _heading(text: str, legend: dict[str, str], top: float) -> str:
         f'<text x="{_MARGIN + 4}" y="{top + 12:g}" {font} font-size="15" font-weight="bold" '
         f'fill="{colours.TEXT}">{escape(text)}</text>'
     ]
-    x = _MARGIN + 300
+    x = _MARGIN + max(300, 24 + 8 * len(text))
     for name, colour in legend.items():
         parts.append(f'<rect x="{x}" y="{top + 2:g}" width="11" height="11" rx="2" fill="{colour}"/>')
         parts.append(

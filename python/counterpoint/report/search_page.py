@@ -66,6 +66,7 @@ def _facts(report: SearchReport) -> dict[str, str]:
         "workloads": ", ".join(goals.workloads),
         "crashed": ", ".join(goals.crash_workloads),
         "base": f"{goals.space.base} ({goals.space.variant})",
+        "machine": units.machine(goals.machine),
         "engine": api.engine_version(),
     }
 

@@ -71,9 +71,10 @@ def render(store: Store, name: str | None, command: str | None) -> str:
     return template("sweep.html").render(
         sweep=sweep,
         sections=[_section(rows, sweep, axes, measures) for axes in drawn_over if measures],
+        machines=_machines(rows, sweep),
         facts=_facts(rows, sweep, failures, store),
-        header=["point", *sweep.axes, *(one.title for one in measures), "failure"],
-        rows=[_cells(row, sweep, measures) for row in rows.head(ROWS_MAX).iter_rows(named=True)],
+        header=["point", *_columns(rows, sweep), *(one.title for one in measures), "failure"],
+        rows=[_cells(row, _columns(rows, sweep), measures) for row in rows.head(ROWS_MAX).iter_rows(named=True)],
         points=rows.height,
         failures=[(one.sentence, one.attempts, _asked(one)) for one in failures[:_FAILURES_MAX]],
         failed=len(failures),
@@ -190,10 +191,10 @@ def _value(axis: str, value: Any) -> str:
     return PurePath(value).name if axis in ("workload", "machine") else str(value)
 
 
-def _cells(row: dict[str, Any], sweep: Sweep, measures: Sequence[_Measure]) -> list[str]:
+def _cells(row: dict[str, Any], columns: Sequence[str], measures: Sequence[_Measure]) -> list[str]:
     return [
         str(row["point"]),
-        *(_value(axis, row[axis]) for axis in sweep.axes),
+        *(_value(column, row[column]) for column in columns),
         *(one.cell(row[one.column]) for one in measures),
         row["failure"] or "",
     ]
@@ -207,6 +208,29 @@ def _asked_value(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def _columns(rows: pl.DataFrame, sweep: Sweep) -> list[str]:
+    """What the table has of each point: the values of the axes, and the machine where that differs."""
+    differs = "machine" not in sweep.axes and len(_distinct(rows, "machine")) > 1
+    return [*sweep.axes, "machine"] if differs else list(sweep.axes)
+
+
+def _machines(rows: pl.DataFrame, sweep: Sweep) -> str:
+    """The sentence about the machines of a sweep; empty before anything is computed."""
+    names = _distinct(rows, "machine")
+    values = [axis for axis in _several(rows, sweep) if "." in axis and not axis.startswith("design.")]
+    varied = f", with values of {_listed(values)} as given at each point" if values else ""
+    if len(names) > 1:
+        return f"Machines differ: {', '.join(names)}{varied}; the table of points names the machine of each."
+    return f"All of it is on machine {names[0]}{varied}." if names else ""
+
+
+def _distinct(rows: pl.DataFrame, column: str) -> list[str]:
+    """The different values of a column in readable form; none where the store has no such figure yet."""
+    if column not in rows.columns:
+        return []
+    return [_value(column, value) for value in rows[column].drop_nulls().unique(maintain_order=True)]
+
+
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -215,9 +239,7 @@ def _facts(rows: pl.DataFrame, sweep: Sweep, failures: Sequence[Failure], store:
     """What was run, under the names a reader looks for."""
 
     def all_of(column: str) -> str:
-        if column not in rows.columns:
-            return ""
-        return ", ".join(_value(column, value) for value in rows[column].drop_nulls().unique(maintain_order=True))
+        return ", ".join(_distinct(rows, column))
 
     finished = rows.filter(pl.col("failure").is_null() & pl.col("engine_build").is_not_null()).height
     facts = {

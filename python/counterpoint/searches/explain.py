@@ -140,7 +140,7 @@ def explain(
     """
     count("workers", workers)
     names = (os.fspath(first), os.fspath(second))
-    asked = dict(given(RunOptions, {**options, "machine": options.get("machine") or api.machine_of(first)}))
+    asked = dict(given(RunOptions, {**options, "machine": api.machine_for(names, options.get("machine"))}))
     variant = cast(Variant, asked.get("variant", "hardened"))
     works = tuple(os.fspath(work) for work in workloads or api.COMPARE_WORKLOADS)
     promise = _promise(names, variant)

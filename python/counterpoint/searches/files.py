@@ -36,9 +36,8 @@ def design_text(report: SearchReport, one: Judged) -> str:
     goals = report.goals
     found = f"found by the search '{goals.name}'; survives {one.crash_points:,} power failures that were tried there"
     lines = [f"base = {json.dumps(goals.space.base)}", f"summary = {json.dumps(found)}"]
-    machine = goals.run.get("machine")
-    if isinstance(machine, str) and _is_preset(machine):
-        lines.append(f"machine = {json.dumps(machine)}")
+    if _is_preset(goals.machine):
+        lines.append(f"machine = {json.dumps(goals.machine)}")
     of_base = api.effective_parts(goals.space.base, variant=goals.space.variant)
     parts = {key: value for key, value in one.candidate.parts.items() if of_base.get(key) != value}
     return "\n".join([*lines, "", *_assignments(parts)]) + "\n"
@@ -58,8 +57,8 @@ def command(report: SearchReport, one: Judged, folder: str = "") -> str:
     preset = _preset(report)
     if one.candidate.machine and preset:
         words += ["--machine", f"{prefix}{one.candidate.name}.machine.toml"]
-    elif "machine" in goals.run:
-        words += ["--machine", str(goals.run["machine"])]
+    else:
+        words += ["--machine", goals.machine]
     if not (one.candidate.machine and preset):
         words += [word for text in goals.run.get("set", ()) for word in ("--set", text)]
         words += [word for text in one.candidate.sets if not text.startswith(PART) for word in ("--set", text)]
@@ -71,8 +70,7 @@ def command(report: SearchReport, one: Judged, folder: str = "") -> str:
 
 def _preset(report: SearchReport) -> str | None:
     """The preset of the machine of the goals; None if it is a file, on which no other file can build."""
-    name = report.goals.run.get("machine") or api.machine_of(report.goals.space.base)
-    return name if _is_preset(name) else None
+    return report.goals.machine if _is_preset(report.goals.machine) else None
 
 
 def _is_preset(name: str) -> bool:

@@ -113,7 +113,7 @@ class Goals:
         text: the file.
         workloads: the programs that are measured.
         crash_workloads: those of the crash tests.
-        run: options of every run, machine values under `set`.
+        run: options of every run, machine values under `set`; the machine is always among them.
         space: what varies.
         references: designs that are judged as well, to see where they lie.
         candidates: how many valid candidates are looked at, at most.
@@ -132,6 +132,11 @@ class Goals:
     limits: tuple[Limit, ...]
     candidates: int
     seed: int
+
+    @property
+    def machine(self) -> str:
+        """The one machine of all candidates and known designs: a preset's name or the path of a file."""
+        return str(self.run["machine"])
 
     @property
     def figures(self) -> list[str]:
@@ -171,6 +176,7 @@ class _Reader:
         if variant not in get_args(Variant):
             raise InputError(f"{self.place}: run.variant is {matrix.shown(variant)}; it must be published or hardened")
         space, designs = self._space(variant, promise)
+        run["machine"] = api.machine_for([space.base], run.get("machine"))
         workloads = self._names("workloads", self.document, api.COMPARE_WORKLOADS)
         crashed = self._names("crash_workloads", self.document, workloads)
         for work in dict.fromkeys([*workloads, *crashed]):

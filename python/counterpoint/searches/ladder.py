@@ -88,8 +88,6 @@ def tiers(goals: Goals) -> tuple[Tier, ...]:
             if values and not on_own and not _varies(goals):
                 continue
             options = {**setting, **(own if on_own else {}), **test}
-            if on_own and "machine" not in own:
-                options["machine"] = api.machine_of(goals.space.base)
             options["set"] = [*(own_sets if on_own else log), *test.get("set", ())]
             tests += [CrashTest(tier["name"], workload, options, values) for workload in goals.crash_workloads]
         if tests:

@@ -164,6 +164,7 @@ class SearchReport:
             "name": goals.name,
             "store": os.fspath(self.store),
             "base": goals.space.base,
+            "machine": goals.machine,
             "variant": goals.space.variant,
             "workloads": list(goals.workloads),
             "crash_workloads": list(goals.crash_workloads),
