@@ -20,6 +20,8 @@ import typer.main
 from rich.console import Console
 
 import counterpoint as cp
+import page_tables
+import tutorial
 from counterpoint.cli import app, tables
 from counterpoint.report.crash_page import opening
 from counterpoint.results import Violation
@@ -170,8 +172,49 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
     ("docs/crash.md", "violation"): violation_explained,
     ("docs/cli.md", "commands"): commands,
     ("docs/cli.md", "options"): options,
+    ("docs/integrity.md", "battery"): page_tables.battery,
+    ("docs/litmus.md", "counters-before-data"): page_tables.counters_before_data,
+    ("docs/workloads.md", "line-writes"): page_tables.line_writes,
 }
-"""By page and name."""
+"""By page and name: the parts that a test holds as a whole."""
+
+LONG: Mapping[tuple[str, str], Callable[[], str]] = {
+    ("docs/integrity.md", "means"): page_tables.means,
+}
+"""The parts that take too long for a test."""
+
+PLAYED = ("docs/compare.md", "docs/integrity.md", "docs/recovery.md")
+"""Pages with blocks of what the command before them prints."""
+
+
+def played(page: str) -> Iterator[tuple[tutorial.Block, str]]:
+    """The blocks of output of a page, each with the command that prints it."""
+    command = ""
+    for block in tutorial.blocks((ROOT / page).read_text()):
+        if block.language == "sh":
+            command = block.body.splitlines()[-1].removesuffix(" --out out")
+        elif block.language == "text":
+            yield block, command
+
+
+def _refresh(page: str) -> None:
+    path = ROOT / page
+    lines = path.read_text().splitlines(keepends=True)
+    output = cache(page_tables.output)
+    for block, command in reversed(list(played(page))):
+        lines[block.line : block.end - 1] = [page_tables.refreshed(block.body, output(command))]
+    path.write_text("".join(lines))
+
+
+def _first_table() -> None:
+    """Puts the first table of docs/compare.md into README."""
+    (shown, _), *_ = played("docs/compare.md")
+    _, *first = shown.body.split("\n\n")[0].splitlines()
+    path = ROOT / "README.md"
+    (block,) = [one for one in tutorial.blocks(path.read_text()) if one.language == "text"]
+    lines = path.read_text().splitlines(keepends=True)
+    lines[block.line : block.end - 1] = [f"{line}\n" for line in first]
+    path.write_text("".join(lines))
 
 
 def part(page: str, name: str) -> tuple[str, str, str]:
@@ -195,9 +238,12 @@ def write(page: Path, name: str, text: str) -> None:
 
 
 def main() -> None:
-    """Writes every part."""
-    for (page, name), text in WRITTEN.items():
+    """Writes every part, and what commands print."""
+    for (page, name), text in {**WRITTEN, **LONG}.items():
         write(ROOT / page, name, text())
+    for page in PLAYED:
+        _refresh(page)
+    _first_table()
 
 
 if __name__ == "__main__":

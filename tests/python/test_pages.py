@@ -13,7 +13,9 @@ import typer.main
 from conftest import Cli
 
 import counterpoint as cp
+import page_tables
 import pages
+from counterpoint import attack_words
 from counterpoint.cli import app
 from counterpoint.papers import reproduce
 
@@ -223,3 +225,180 @@ def test_cores_on_a_machine_with_banks_of_their_own_end_where_the_page_says() ->
         assert cp.run("secpm", "array", cores=int(cores), **short).cores == int(cores)
         with pytest.raises(cp.InputError, match="need a bank each"):
             cp.run("secpm", "array", cores=int(cores) + 1, **short)
+
+
+def _tables(text: str) -> dict[str, list[list[str]]]:
+    """The tables of an output, by their titles, as rows of cells."""
+    found = {}
+    for paragraph in "\n".join(line.rstrip() for line in text.splitlines()).split("\n\n"):
+        title, *rows = [line for line in paragraph.splitlines() if not line.startswith("machine ")] or [""]
+        found[title] = [re.split(r" {2,}", row.strip()) for row in rows]
+    return found
+
+
+@pytest.mark.parametrize(("page", "workload"), [("docs/compare.md", "hash"), ("docs/integrity.md", "hash")])
+def test_tables_of_comparisons_have_what_compare_prints_of_one_workload(page: str, workload: str, cli: Cli) -> None:
+    (block, command), *_ = pages.played(page)
+    words = command.split()[1:]
+    if "--tx-size" in words:
+        words[words.index("--tx-size") + 1] = "1024"
+    printed = cli(*words, "-w", workload)
+    assert printed.code == 0
+    assert printed.out.splitlines()[0] == block.body.splitlines()[0]
+    ours, shown = _tables(printed.out), _tables(block.body)
+    held = 0
+    for title, (head, *rows) in shown.items():
+        if title.startswith("Recovery"):
+            assert ours[title] == [head, *rows]
+        elif workload in head:
+            place = head.index(workload) + 1
+            assert [[row[0], row[-1]] for row in ours[title][1:]] == [[row[0], row[place]] for row in rows], title
+            held += len(rows)
+    assert held == (30 if page == "docs/compare.md" else 8)
+
+
+def test_the_means_of_one_size_are_those_of_the_block_above() -> None:
+    text = (pages.ROOT / "docs/integrity.md").read_text()
+    (block, _), *_ = pages.played("docs/integrity.md")
+    tables = _tables(block.body)
+    (_, *latencies), (_, *writes) = (
+        next(rows for title, rows in tables.items() if title.startswith(begin))
+        for begin in ("Transaction latency", "NVM writes by kind")
+    )
+    means = {cells[0].strip("`"): cells for cells in _rows(pages.part(text, "means")[1])}
+    for row in latencies[1:]:
+        assert means[row[0]][3] == row[-1]
+    for row in writes[1:]:
+        assert abs(float(means[row[0]][7]) - sum(map(float, row[1:]))) < 0.031, row
+
+
+def _rows(table: str) -> list[list[str]]:
+    """The rows of a table of a page, without its head."""
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def test_what_recovery_prints_is_on_its_page(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+    monkeypatch.setenv("COLUMNS", page_tables.WIDTH)
+    blocks = list(pages.played("docs/recovery.md"))
+    printed = {command: cli(*command.split()[1:]).out for _, command in blocks}
+    for block, command in blocks:
+        assert page_tables.refreshed(block.body, printed[command]) == block.body
+    assert len(blocks) == 3
+
+
+def test_times_of_boots_in_the_text_are_those_of_the_model() -> None:
+    text = " ".join((pages.ROOT / "docs/recovery.md").read_text().split())
+    (agit,) = cp.recovery(["anubis-agit-plus"], memory=["1TiB"], cache=["256KiB"])
+    (wide,) = cp.recovery(["anubis-agit-plus"], memory=["1TiB"], cache=["256KiB"], set=["integrity.mac_units=32"])
+    slow, fast = (one.costs[0].recovery for one in (agit, wide))
+    assert slow and fast
+    assert f"they take {fast.time_ns / 1e6:.2f} ms instead of {slow.time_ns / 1e6:.2f} ms" in text
+    papers = [one.costs[0].recovery for one in cp.recovery(["star", "anubis-asit"], memory=["1TiB"], cache=["2MiB"])]
+    star, asit = (f"{one.papers_ns / 1e6:.0f} ms" for one in papers if one)
+    assert f"have here {star} (`star`) and {asit} (`anubis-asit`)" in text
+    large = cp.recovery(["osiris", "anubis-agit-plus"], memory=["8TiB"], cache=["256KiB"])
+    osiris, anubis = (one.costs[0].recovery for one in large)
+    assert osiris and anubis
+    shown = f"{osiris.papers_ns / 3.6e12:.2f} h for `osiris` and {anubis.papers_ns / 1e6:.1f} ms"
+    assert f"the papers' arithmetic gives {shown} for `anubis-agit-plus`" in text
+
+
+def test_the_first_examples_of_crashes_end_as_their_comments_say() -> None:
+    text = (pages.ROOT / "docs/crash.md").read_text()
+    found = re.findall(r"^\.venv/bin/counterpoint (crash \S+ btree) +# (.*)$", text, re.MULTILINE)
+    assert len(found) == 2
+    for command, told in found:
+        verdict = cp.crash(*command.split()[1:], shrink=False, blame=False)
+        assert f"some {round(verdict.crash_points, -3):,} crashes" in told
+        assert told.startswith("no violation") == verdict.holds
+        assert ("nearly all of them fail" in told) == (verdict.recovered < verdict.crash_points / 20)
+
+
+def test_refused_machines_are_told_as_on_their_page(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (pages.ROOT / "docs/machine-files.md").read_text()
+    quoted = text.split("\n## Errors\n")[1].split("\n## ")[0]
+    quoted = "\n".join(line.removeprefix(">").strip() for line in quoted.splitlines() if line.startswith(">"))
+    told = [" ".join(one.split()) for one in quoted.split("\n\n")]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text("[controller]\nwpq_entires = 64\n")
+    runs = (
+        ("--machine", "mine.toml"),
+        ("--set", "controller.wpq_entries=1"),
+        ("--set", "controller.wpq_entries=8"),
+    )
+    assert [" ".join(cli("run", "secpm", "queue", *more).err.split()) for more in runs] == told
+
+
+_ITEM = r"(?:`[\w-]+`|\[[\w-]+\]\([\w./#-]+\))"
+_LISTED = re.compile(rf"{_ITEM}(?:(?:, and |, | and ){_ITEM})+")
+
+
+def _families() -> dict[str, set[str]]:
+    """Kinds of designs that pages list."""
+    found: dict[str, set[str]] = {}
+    for design in cp.designs():
+        parts = cp.design_parts(design.name)
+        found.setdefault(design.form, set()).add(design.name)
+        if parts.get("integrity", "none") not in {"none", "macs"} and design.crash_consistent:
+            found.setdefault("with a tree", set()).add(design.name)
+        if str(parts.get("drain", "")).endswith("to-shadow"):
+            found.setdefault("with a shadow cache", set()).add(design.name)
+    return found
+
+
+def _incomplete(text: str, families: dict[str, set[str]]) -> list[set[str]]:
+    """Lists of more than half of a family, and of nothing else, that leave some of it out."""
+    wrong = []
+    for match in _LISTED.finditer(" ".join(text.split())):
+        listed = {item.strip("`[").split("](")[0].rstrip("`]") for item in re.findall(_ITEM, match[0])}
+        wrong += [listed for family in families.values() if listed < family and 2 * len(listed) > len(family)]
+    return wrong
+
+
+def test_lists_of_designs_are_complete() -> None:
+    families = _families()
+    assert {name: len(of) for name, of in families.items() if name != "plain"} == {
+        "annotated": 2,
+        "hardware-logged": 3,
+        "flush-free": 8,
+        "with a tree": 16,
+        "with a shadow cache": 4,
+    }
+    paths = [pages.ROOT / "README.md", pages.ROOT / "ARCHITECTURE.md"]
+    paths += [path for folder in ("docs", "validation", "integrations") for path in (pages.ROOT / folder).rglob("*.md")]
+    assert {path.name: found for path in paths if (found := _incomplete(path.read_text(), families))} == {}
+    assert _incomplete("of `hw-log` and\n`alc`", families) == [{"hw-log", "alc"}]
+    assert _incomplete("`hw-log`, [alc](a.md) and `easy-pm`, or `bbe` and `alc`", families) == []
+
+
+def test_pages_list_what_there_is() -> None:
+    def rows(page: str, head: str) -> list[str]:
+        (_, after) = (pages.ROOT / "docs" / page).read_text().split(head)
+        return [re.findall(r"`([^`]+)`", row.split(" | ")[0])[0] for row in after.split("\n\n")[0].splitlines()[1:]]
+
+    assert rows("integrity.md", "| attack | what he does |\n") == list(attack_words.CLASSES)
+    workloads = [one.name for one in cp.workloads()]
+    text = (pages.ROOT / "docs/workloads.md").read_text()
+    assert [name for name in re.findall(r"^## (\S+)$", text, re.MULTILINE) if name in workloads] == workloads
+    assert rows("crash.md", "| step | without it |\n")
+    steps = re.findall(r"`([a-z-]+)`", (pages.ROOT / "docs/crash.md").read_text().split("| step | without it |\n")[1])
+    assert set(cp.PROGRAM_STEPS) <= set(steps)
+    assert rows("cli.md", "| annotation | stage | what it is |\n") == list(cp.ANNOTATIONS)
+
+
+def test_every_name_of_the_package_that_a_page_uses_is_there() -> None:
+    named = {
+        (path.name, name)
+        for path in [pages.ROOT / "README.md", *(pages.ROOT / "docs").rglob("*.md")]
+        for name in re.findall(r"(?<![\w.-])cp\.([A-Za-z_]+)", path.read_text())
+    }
+    assert len(named) > 40
+    assert sorted((page, name) for page, name in named if not hasattr(cp, name)) == []
+
+
+def test_findings_of_a_check_are_those_of_its_page() -> None:
+    table = (pages.ROOT / "docs/check.md").read_text().split("| kind | what the trace shows | count |\n")[1]
+    shown = re.findall(r"^\| `([a-z-]+)`", table.split("\n\n")[0], re.MULTILINE)
+    source = (_ENGINE / "check/kind.rs").read_text()
+    assert shown == list(dict.fromkeys(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', source)))

@@ -1,0 +1,164 @@
+"""The tables and outputs of pages that come from runs.
+
+Those of `refreshed` take minutes; a test holds only a part of them (`tests/python/test_pages.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import polars as pl
+
+import counterpoint as cp
+
+TIMING_ONLY = ("engine.bytes=false",)
+"""Without contents, which change no event and no figure of these tables."""
+
+EARLY = ("write-through", "secpm-workshop")
+"""The designs that append a counter before its data."""
+
+DRAINED = ("bbe", "bbe-tree", "sepencr", "sepencr-tree")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of a page."""
+    lines = [head, ["---"] * len(head), *rows]
+    return (
+        "".join(f"| {' | '.join(cells)} |\n" for cells in lines).replace("| --- |", "|---|").replace(" --- |", "---|")
+    )
+
+
+def line_writes() -> str:
+    """What a transaction of each workload writes, for docs/workloads.md."""
+    workloads = [one.name for one in cp.workloads()]
+    rows: dict[str, list[str]] = {name: [f"`{name}`"] for name in workloads}
+    sizes = (64, 1024)
+    frame = cp.compare(
+        ["unencrypted"],
+        workloads,
+        tx_size=sizes,
+        footprint="4MiB",
+        transactions=2000,
+        set=TIMING_ONLY,
+    )
+    for size in sizes:
+        for name, data, log in (
+            frame.filter(pl.col("tx_size") == size).select("workload", "nvm_data_writes", "nvm_log_writes").iter_rows()
+        ):
+            rows[name] += [f"{count / 2000:.2f}" for count in (data, log, data + log)]
+    head = ["workload", *(f"{what}, {size}" for size in ("64 B", "1 KiB") for what in ("data", "log", "all"))]
+    return table(head, rows.values())
+
+
+def counters_before_data() -> str:
+    """Which rule breaks where counters are appended before their data, for docs/litmus.md."""
+    workloads = [one.name for one in cp.workloads() if one.has_log]
+    cases = [
+        (design, granularity, workload)
+        for granularity in ("word", "line")
+        for design in EARLY
+        for workload in workloads
+    ]
+    with ThreadPoolExecutor() as pool:
+        broken = dict(zip(cases, pool.map(_broken, cases), strict=True))
+    rows = []
+    for granularity in ("word", "line"):
+        cells = [
+            {broken[design, granularity, one] for design in ("write-through", "secpm-workshop")} for one in workloads
+        ]
+        assert all(len(both) == 1 for both in cells), "the two designs differ"
+        rows.append([", ".join(f"`{one}`" for one in EARLY), f"{granularity}s", *(both.pop() for both in cells)])
+    return table(["design", "log of", *(f"`{one}`" for one in workloads)], rows)
+
+
+def _broken(case: tuple[str, str, str]) -> str:
+    design, granularity, workload = case
+    verdict = cp.crash(
+        design,
+        workload,
+        machine="small",
+        tx_size=128,
+        footprint="16KiB",
+        transactions=60,
+        shrink=False,
+        blame=False,
+        set=["counters.minor_bits=7", f"program.log_granularity={granularity}"],
+    )
+    return "holds" if verdict.holds else ", ".join(sorted({f"`{one.rule}`" for one in verdict.violations}))
+
+
+def battery() -> str:
+    """What a battery does at the worst power failure, for docs/integrity.md."""
+    energies, caches = [], []
+    for design in DRAINED:
+        cost: Any = cp.run(design, "array", machine="sepencr", transactions=1).stats.at_crash
+        energies.append(cost.drain_energy_all_dirty_mj)
+        caches.append({one.name: one.energy_all_dirty_mj for one in cost.parts})
+    work = [one.costs[0].battery for one in cp.recovery(DRAINED, memory=["16GiB"])]
+    rows = [
+        [f"`{name}`", f"{one.pads:,}", f"{one.hashes:,}", f"{one.writes.total:,}", f"{energy:.1f} mJ"]
+        for name, one, energy in zip(DRAINED, work, energies, strict=True)
+        if one is not None
+    ]
+    return table(["design", "pads", "hashes", "lines written", "energy"], rows)
+
+
+COMPARED = ("secpm", "strict", "triad-nvm", "osiris", "anubis-agit-plus", "anubis-asit", "star", "scue")
+
+
+def means() -> str:
+    """Latency and writes of designs with a tree at all sizes, for docs/integrity.md."""
+    sizes = {64: "64 B", 256: "256 B", 1024: "1 KiB", 4096: "4 KiB"}
+    frame = cp.compare(COMPARED, tx_size=list(sizes), set=TIMING_ONLY)
+    measures = ("relative_latency", "relative_writes")
+    mean = frame.group_by("design", "tx_size").agg(pl.col(measures).mean())
+    rows = []
+    for design in COMPARED[1:]:
+        of = {row["tx_size"]: row for row in mean.filter(pl.col("design") == design).iter_rows(named=True)}
+        rows.append([f"`{design}`", *(f"{of[size][one]:.2f}" for one in measures for size in sizes)])
+    first, *others = sizes.values()
+    return table(["design", f"latency, {first}", *others, f"NVM writes, {first}", *others], rows)
+
+
+def refreshed(block: str, printed: str) -> str:
+    """A block of a page with its tables as a command has printed them: those whose first lines are the same.
+
+    Where a command prints a table for each size, that of the size which the block names first is taken.
+    """
+    paragraphs = "\n".join(line.rstrip() for line in printed.splitlines()).split("\n\n")
+    head = block.splitlines()[0]
+    begin = next((place for place, text in enumerate(paragraphs) if text.startswith(head)), 0)
+    after = (place for place in range(begin + 1, len(paragraphs)) if paragraphs[place].startswith(_MACHINE))
+    own = paragraphs[begin : next(after, len(paragraphs))]
+    taken = []
+    for shown in block.strip().split("\n\n"):
+        title = next(line for line in shown.splitlines() if not line.startswith(_MACHINE))
+        text = next(text.strip("\n") for text in (*own, *paragraphs) if title in text.splitlines())
+        taken.append(text if shown.startswith(_MACHINE) else text[text.index(title) :])
+    return "\n\n".join(taken) + "\n"
+
+
+_MACHINE = "machine "
+"""How the line begins that says on what machine the tables below it are."""
+
+WIDTH = "160"
+"""Columns of the terminal whose output pages show."""
+
+
+def output(command: str) -> str:
+    """What a command of a page prints there."""
+    words = shlex.split(command.removeprefix(".venv/bin/counterpoint "))
+    done = subprocess.run(
+        [sys.executable, "-m", "counterpoint", *words],
+        env={**os.environ, "COLUMNS": WIDTH, "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return done.stdout
