@@ -42,7 +42,8 @@ class Answers:
         self._database = store.database
         if not self._database.has_table("answers"):
             with self._database.transaction():
-                self._database.execute(_TABLE)
+                if not self._database.has_table("answers"):
+                    self._database.execute(_TABLE)
         self._database.check_layout(_TABLE, ())
 
     def of(self, keys: Iterable[str]) -> dict[str, Answer]:

@@ -3,6 +3,9 @@
 The content of a DuckDB file can be active: a view may read files, and an unknown name in it may refer to a variable of
 this program. So access to files, extensions and variables is switched off, and views are never queried: everything is
 read from tables. Errors in a file are reported in one sentence.
+
+The threads of this process that open a file share one connection, and take turns on it: DuckDB would let their
+transactions run into each other. Another process is refused as long as one writes.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import datetime
 import json
 import re
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -58,8 +62,42 @@ class _Rows:
         return self._relation.__arrow_c_stream__(requested_schema)
 
 
+class _File:
+    """A file that this process has open.
+
+    Attributes:
+        lock: held by the thread whose turn it is.
+        users: how many have opened it and not closed it.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        self.path, self.read_only = path, read_only
+        self.lock = threading.RLock()
+        self.users = 0
+        self.connection = _connected(path, read_only=read_only)
+
+    def take(self, *, read_only: bool) -> None:
+        """Opens it once more, to write where that is asked for."""
+        with self.lock:
+            if self.read_only and not read_only:
+                self.connection.close()
+                try:
+                    self.connection = _connected(self.path, read_only=False)
+                except InputError:
+                    self.connection = _connected(self.path, read_only=True)
+                    raise
+                self.read_only = False
+            self.users += 1
+
+
+_open: dict[tuple[int, int], _File] = {}
+"""The files that this process has open, by device and inode."""
+
+_opening = threading.Lock()
+
+
 class Database:
-    """A DuckDB file, open. One process at a time writes to it."""
+    """A DuckDB file, open. One process at a time writes to it; its threads take turns."""
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
         """Opens a file that exists.
@@ -71,23 +109,26 @@ class Database:
         Raises:
             InputError: it is not a DuckDB file, it is damaged, or another process has it open.
         """
-        # DuckDB takes longer to load than most commands to run.
-        import duckdb
-
-        self.path = path
-        # Damaged bytes may make DuckDB raise any of these errors.
-        self._faults = (duckdb.Error, ValueError, OverflowError, RuntimeError, MemoryError)
+        self.path, self._read_only = path, read_only
         _check_file(path)
-        try:
-            with _heard():
-                self._connection = duckdb.connect(path, read_only=read_only, config=CONFIGURATION)
-        except self._faults as error:
-            raise _refused(path, error) from None
+        with _opening:
+            found = path.stat()
+            self._key = (found.st_dev, found.st_ino)
+            self._file: _File | None = _open.get(self._key) or _File(path, read_only=read_only)
+            self._file.take(read_only=read_only)
+            _open[self._key] = self._file
 
     def close(self) -> None:
-        """Closes the file, so that other processes can open it."""
-        with contextlib.suppress(*self._faults):
-            self._connection.close()
+        """Closes the file; where no other thread has it open, other processes can open it then."""
+        with _opening:
+            file, self._file = self._file, None
+            if file is None:
+                return
+            file.users -= 1
+            if not file.users:
+                del _open[self._key]
+                with file.lock, contextlib.suppress(*_faults()):
+                    file.connection.close()
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
         """Changes the file, within `transaction`.
@@ -95,7 +136,7 @@ class Database:
         Raises:
             InputError: it cannot be written.
         """
-        self._do("written", lambda: self._connection.execute(statement, list(values)))
+        self._do("written", lambda connection: connection.execute(statement, list(values)))
 
     def ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a query over tables.
@@ -103,7 +144,7 @@ class Database:
         Raises:
             InputError: the file is damaged.
         """
-        return self._do("read", lambda: self._connection.execute(query, list(values)).fetchall())
+        return self._do("read", lambda connection: connection.execute(query, list(values)).fetchall())
 
     def frame(self, query: str) -> pl.DataFrame:
         """The rows of a query over tables, as a frame.
@@ -114,7 +155,7 @@ class Database:
         import polars as pl
 
         try:
-            return self._do("read", lambda: pl.DataFrame(_Rows(self._connection.sql(query))))
+            return self._do("read", lambda connection: pl.DataFrame(_Rows(connection.sql(query))))
         except pl.exceptions.PolarsError as error:
             raise InputError(f"the store '{self.path}' cannot be read: {reason(error)}") from None
 
@@ -162,12 +203,14 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Changes made within become durable at the end, or not at all.
+        """Changes made within become durable at the end, or not at all; other threads wait.
 
         Raises:
             InputError: the file cannot be written.
         """
-        with _uninterrupted():
+        if self._read_only:
+            raise InputError(f"the store '{self.path}' cannot be written: it was opened to be read")
+        with self._taken().lock, _uninterrupted():
             try:
                 self.execute("BEGIN")
                 yield
@@ -177,12 +220,36 @@ class Database:
                     self.execute("ROLLBACK")
                 raise
 
-    def _do(self, done: str, call: Callable[[], T]) -> T:
+    def _do(self, done: str, call: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        file = self._taken()
         try:
-            with _heard():
-                return call()
-        except self._faults as error:
+            with file.lock, _heard():
+                return call(file.connection)
+        except _faults() as error:
             raise InputError(f"the store '{self.path}' cannot be {done}: {reason(error)}") from None
+
+    def _taken(self) -> _File:
+        if self._file is None:
+            raise InputError(f"the store '{self.path}' is closed")
+        return self._file
+
+
+def _connected(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    # DuckDB takes longer to load than most commands to run.
+    import duckdb
+
+    try:
+        with _heard():
+            return duckdb.connect(path, read_only=read_only, config=CONFIGURATION)
+    except _faults() as error:
+        raise _refused(path, error) from None
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What DuckDB may raise; damaged bytes may make it raise any of these."""
+    import duckdb
+
+    return (duckdb.Error, ValueError, OverflowError, RuntimeError, MemoryError)
 
 
 @cache
@@ -204,7 +271,7 @@ def create(path: Path, statements: str) -> None:
     import duckdb
 
     log = path.with_name(path.name + ".wal")
-    if log.exists():
+    if log.exists() and not path.exists():
         raise InputError(f"the store '{path}' is missing, and its log '{log}' is there; move one of them to the other")
     with unfinished(path, "store", replace=False) as temporary:
         try:

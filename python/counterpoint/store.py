@@ -62,7 +62,7 @@ _KINDS = {"BOOLEAN": ("NULL", "BOOLEAN"), "UBIGINT": _NUMBERS, "DOUBLE": _NUMBER
 """DuckDB's names for the JSON values of figures, by their type."""
 
 _AXIS_TYPES = ("BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR")
-_INSERT = "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _NO_FIGURES = ("schema", "host")
 _FRONT = ("design", "variant", "workload", "machine", "seed", "cores", "tx_size", "footprint", "transactions")
 _SHOWN_MAX = 40
@@ -107,7 +107,11 @@ class Sweep:
 
 
 class Store:
-    """A store, open. One process at a time writes to a file; it is closed by `close` or at the end of a `with`."""
+    """A store, open. It is closed by `close` or at the end of a `with`.
+
+    One process at a time writes to a file. Its threads may have it open together, also in several searches, sweeps and
+    reproductions: they take turns, and what one of them has written the others find.
+    """
 
     def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False, read_only: bool = False) -> None:
         """Opens the store, or makes it where it is missing.
@@ -133,7 +137,6 @@ class Store:
         try:
             self._check_layout()
             self._columns = self._figure_columns()
-            self._failed = {key for (key,) in self._database.ask("SELECT key FROM failures")}
         except BaseException:
             self._database.close()
             raise
@@ -192,7 +195,7 @@ class Store:
     def put_runs(self, finished: Sequence[Finished], build: str) -> None:
         """Keeps runs that were computed by the engine of that build; they are durable when this returns.
 
-        None of them may be in the store.
+        One that is in the store stays as it is.
         """
         if not finished:
             return
@@ -212,7 +215,6 @@ class Store:
                     "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?)",
                     [one.key, json.dumps(one.request), one.sentence, one.bad_input, one.attempts, now()],
                 )
-                self._failed.add(one.key)
 
     def known(self, keys: Iterable[str]) -> set[str]:
         """The keys whose runs are in the store."""
@@ -284,10 +286,16 @@ class Store:
 
     def failures(self, sweep: str) -> list[Failure]:
         """What could not be computed of a sweep, in the order of its points."""
+        keys = self._database.ask("SELECT key FROM points WHERE sweep = ? ORDER BY position", [sweep])
+        return self.failures_of(key for (key,) in keys)
+
+    def failures_of(self, keys: Iterable[str]) -> list[Failure]:
+        """What could not be computed of some runs, each once and in their order."""
+        wanted = list(dict.fromkeys(keys))
         found = self._database.ask(
-            "SELECT key, request, sentence, bad_input, attempts FROM failures JOIN "
-            "(SELECT key, min(position) AS first FROM points WHERE sweep = ? GROUP BY key) USING (key) ORDER BY first",
-            [sweep],
+            "SELECT key, request, sentence, bad_input, attempts FROM failures "
+            "JOIN (SELECT unnest(?::VARCHAR[]) AS key, unnest(?::INTEGER[]) AS place) USING (key) ORDER BY place",
+            [wanted, list(range(len(wanted)))],
         )
         if any(value is None for row in found for value in row):
             raise self.altered("a failure lacks a value")
@@ -366,14 +374,16 @@ class Store:
 
     def _put_runs(self, finished: Sequence[Finished], build: str) -> None:
         figures = [_figures(one.document) for one in finished]
+        # Another thread may have kept runs in the meantime.
+        self._columns = self._figure_columns()
         self._widen(figures)
+        keys = [one.key for one in finished]
+        self._database.execute("DELETE FROM failures WHERE key IN (SELECT unnest(?::VARCHAR[]))", [keys])
         for one, values in zip(finished, figures, strict=True):
             document = {name: value for name, value in one.document.items() if name != "host"}
             parts = (one.configuration, document, values)
             row = [one.key, build, *map(json.dumps, parts), one.worker, one.seconds, now()]
             self._database.execute(_INSERT, [*row, json.dumps(one.document.get("host"))])
-            if one.key in self._failed:
-                self._database.execute("DELETE FROM failures WHERE key = ?", [one.key])
 
     def _widen(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds columns for figures that no run had before."""

@@ -287,7 +287,7 @@ class _Sheet:
             machines=self._plan.machines,
             found=self._found,
             computed=self._computed,
-            failures=tuple(self._store.failures(self._plan.name)),
+            failures=tuple(self._store.failures_of(self._plan.requests)),
         )
 
     def _keep(self, finished: Sequence[Finished], failed: Sequence[Failed]) -> None:
