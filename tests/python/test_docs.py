@@ -16,6 +16,7 @@ import typer.main
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+import counterpoint as cp
 import pages
 import tutorial
 import verdict_tables
@@ -146,9 +147,8 @@ _MADE = re.compile(r"^(?:a|b|src|include|target|out|found|inc|lib|share|[A-Z]+)/
 """What is not in the repository: what commands write, what other projects have, and what stands for any name."""
 
 
-def _paths_to_nothing(file: Path, text: str, known: set[str]) -> list[str]:
+def _paths_to_nothing(file: Path, text: str, known: set[str], folders: set[str]) -> list[str]:
     """What a text calls a file or a folder of the repository, and is none, by its line."""
-    folders = {part for name in known for part in name.split("/")[:-1]}
     wrong = []
     for number, line in enumerate(text.splitlines(), start=1):
         if "/" not in line and ".rs" not in line and ".py" not in line:
@@ -166,24 +166,28 @@ def _paths_to_nothing(file: Path, text: str, known: set[str]) -> list[str]:
     return wrong
 
 
-def test_every_path_that_a_page_or_a_comment_names_is_there(tmp_path: Path) -> None:
+def test_every_path_that_a_page_or_a_comment_names_is_there() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     files = [name for name in listed.split("\0") if name]
     parts = [name.split("/") for name in files]
     # A name may leave out the folders that are above it.
     known = {"/".join(one[begin:end]) for one in parts for end in range(1, len(one) + 1) for begin in range(end)}
+    folders = {part for one in parts for part in one[:-1]}
     titles = {block.title for page in _PAGES for block in tutorial.blocks(page.read_text()) if block.title}
     own = re.compile(r"proptest-regressions|^crates/engine/tests/engine/(?:layering|engine_build)|^CHANGELOG|Cargo")
     wrong = {}
     for name in files:
         path = _ROOT / name
         if path.suffix in _COMMENT and not own.search(name) and not path.is_symlink():
-            found = _paths_to_nothing(path, path.read_text(), known | titles)
+            found = _paths_to_nothing(path, path.read_text(), known | titles, folders)
             if found:
                 wrong[name] = found
     assert wrong == {}
     text = "# ../gone and papers/gone.toml, docs/cli.md, ../tests/\n"
-    assert _paths_to_nothing(_ROOT / "validation" / "x.toml", text, known) == ["1: ../gone", "1: papers/gone.toml"]
+    assert _paths_to_nothing(_ROOT / "validation" / "x.toml", text, known, folders) == [
+        "1: ../gone",
+        "1: papers/gone.toml",
+    ]
 
 
 def test_the_index_of_designs_says_what_their_pages_say() -> None:
@@ -204,3 +208,17 @@ def test_the_table_of_the_readme_is_the_first_one_of_the_comparison() -> None:
     (shown, _), *_ = pages.played("docs/compare.md")
     (of_readme,) = [block.body for block in tutorial.blocks(_README.read_text()) if block.language == "text"]
     assert shown.body.split("\n", 1)[1].startswith(of_readme + "\n")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("design", ["alc", "secpm", "write-through"])
+def test_the_page_of_a_design_has_the_verdicts_of_crashes(design: str) -> None:
+    page = (_ROOT / "docs" / "designs" / f"{design}.md").read_text()
+    workloads, rows = verdict_tables.rows(page)
+    place = workloads.index("linked-list")
+    small = [row for row in rows if row.options.get("machine") == "small" and "nested" not in row.options]
+    assert len(small) == 2
+    for row in small:
+        shown = page.splitlines()[row.line].strip("|").split(" | ")[2 + place].strip()
+        verdict = cp.crash(design, "linked-list", **row.options)
+        assert verdict_tables.cell(verdict) == shown, "`make verdict-tables` writes it"

@@ -402,3 +402,76 @@ def test_findings_of_a_check_are_those_of_its_page() -> None:
     shown = re.findall(r"^\| `([a-z-]+)`", table.split("\n\n")[0], re.MULTILINE)
     source = (_ENGINE / "check/kind.rs").read_text()
     assert shown == list(dict.fromkeys(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', source)))
+
+
+def _quoted(page: str, section: str) -> list[str]:
+    """The quotations of a section of a page, each on one line."""
+    text = (pages.ROOT / page).read_text().split(f"{section}\n")[1].split("\n## ")[0]
+    lines = [line[1:].strip() if line.startswith(">") else "|" for line in text.splitlines()]
+    return [" ".join(one.split()) for part in "\n".join(lines).split("|") for one in part.split("\n\n") if one.strip()]
+
+
+def test_refused_traces_are_told_as_on_their_page(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = (pages.ROOT / "tests/data/btree-5.pmemcheck.log").read_bytes()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "cut.log").write_bytes(whole[:30_000])
+    (other,) = _quoted("docs/traces.md", "# Traces")[:1]
+    told = " ".join(cli("run", "secpm", "notes.txt").err.split())
+    assert re.fullmatch(".*".join(map(re.escape, other.split("..."))), told), told
+    (cut,) = _quoted("docs/traces.md", "### A trace that is cut off")
+    assert " ".join(cli("run", "secpm", "cut.log").err.split()) == cut
+
+
+def test_refused_batteries_are_told_as_on_their_page(cli: Cli) -> None:
+    (told,) = _quoted("docs/machine-files.md", "## What must hold of all of them")
+    refused = cli("run", "bbe", "array", "--set", "eadr.battery=write-only")
+    assert " ".join(refused.err.split()) == told
+
+
+@pytest.mark.parametrize(
+    ("accesses", "figure"),
+    [
+        ("0x40 READ 0\n", r"a read takes (\S+) ns"),
+        ("0x40 READ 0\n0x80 READ 9000\n", r"idle bank with its row closed, (\S+) ns with its row open"),
+        ("0x40 WRITE 0\n", r"A write occupies its bank for (\S+) ns"),
+    ],
+)
+def test_accesses_of_an_idle_device_take_as_long_as_the_model_says(accesses: str, figure: str, tmp_path: Path) -> None:
+    (told,) = re.findall(figure, " ".join((pages.ROOT / "docs/model.md").read_text().split()))
+    trace = tmp_path / "lines.trace"
+    trace.write_text(accesses)
+    (run,) = cp.replay_lines(trace, ["unencrypted"], machine="secpm")
+    taken = run.media_write_latency_ns if run.reads == 0 else run.read_latency_ns
+    assert taken is not None
+    if run.reads == 2:
+        taken = 2 * taken - 75
+    assert taken == float(told)
+
+
+def test_the_deviations_count_the_claims_of_their_pages() -> None:
+    folder = pages.ROOT / "validation"
+    text = " ".join((folder / "DEVIATIONS.md").read_text().split())
+    counts = {}
+    for paper in ("secpm", "secpm-workshop", "counter-atomicity", "easy-pm", "sepencr"):
+        ((held, of),) = re.findall(r"^(\d+) of (\d+) hold\.", (folder / f"{paper}.md").read_text(), re.MULTILINE)
+        counts[paper] = (int(held), int(of))
+    told = re.findall(r"(?:of|and of) ([a-z-]+) (\d+) of (\d+)", text.split("Of secpm")[1].split("18 of")[0])
+    assert {"secpm": counts["secpm"], **{name: (int(held), int(of)) for name, held, of in told}} == counts
+    held, of = (sum(column) for column in zip(*counts.values(), strict=True))
+    assert f"{held} of {of}, each over five seeds" in text
+
+
+def test_presets_have_what_the_search_changed() -> None:
+    section = (pages.ROOT / "docs/decisions.md").read_text().split("## What the search changed\n")[1].split("\n## ")[0]
+    preset, seen = "", 0
+    for named, keys, _, after in _rows(section):
+        preset = (re.findall(r"^`([a-z-]+)`", named) or [preset])[0]
+        machine = cp.resolve("unencrypted", "array", machine=preset)["machine"]
+        names = re.findall(r"`([a-z0-9_.]+)`", keys)
+        room = names[0].split(".")[0]
+        for name, value in zip(names, after.replace(",000", "000").split(", "), strict=True):
+            has = machine[room][name.split(".")[-1]]
+            assert str(has).lower().replace("kib", " kib").replace("mib", " mib") == value.lower(), (preset, name)
+            seen += 1
+    assert seen > 45
