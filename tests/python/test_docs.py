@@ -222,3 +222,26 @@ def test_the_page_of_a_design_has_the_verdicts_of_crashes(design: str) -> None:
         shown = page.splitlines()[row.line].strip("|").split(" | ")[2 + place].strip()
         verdict = cp.crash(design, "linked-list", **row.options)
         assert verdict_tables.cell(verdict) == shown, "`make verdict-tables` writes it"
+
+
+def test_the_picture_of_the_comparison_has_the_numbers_of_its_tables() -> None:
+    (block, _), *_ = pages.played("docs/compare.md")
+    machine = block.body.split(",")[0]
+    picture = (_ROOT / "docs" / "img" / "compare.svg").read_text()
+    latencies, writes = picture.split("NVM line writes")
+    assert f"Transaction latency on {machine}, unencrypted = 1" in latencies, "`make pictures` draws it"
+
+    def cells(title: str) -> list[tuple[str, str]]:
+        (table,) = [text for text in block.body.split("\n\n") if f"\n{title}" in f"\n{text}"]
+        head, *rows = (line.split() for line in table.splitlines() if re.match(r" +array|[a-z-]+ +\d", line))
+        return [(row[0], row[place]) for place in range(1, len(head) + 1) for row in rows]
+
+    shown = re.findall(r'"design: ([a-z-]+); value: [\d.]+"[^>]*>([\d.]+)</text>', latencies)
+    assert shown == cells("Transaction latency")
+    stacked: dict[tuple[int, str], float] = {}
+    for place, (design, value) in enumerate(
+        re.findall(r'"design: ([a-z-]+); value: ([\d.]+); part: \d"[^>]*bar', writes)
+    ):
+        panel = (place // 18, design)
+        stacked[panel] = stacked.get(panel, 0) + float(value)
+    assert [(design, f"{value:.2f}") for (_, design), value in stacked.items()] == cells("NVM writes")
