@@ -175,7 +175,7 @@ impl EventCode for Nothing {
 
 /// Nanoseconds that an event takes which does nothing, of 32 that are pending.
 fn of_event() -> f64 {
-    let mut queue = Queue::new();
+    let mut queue = Queue::<Nothing>::new();
     (0..32).for_each(|at| queue.schedule(at, Nothing));
     let started = Instant::now();
     for _ in 0..REQUESTS {

@@ -6,8 +6,8 @@ use crate::controller::{Context, Controller, Response};
 use crate::device::Device;
 use crate::kernel::{Ps, Queue};
 use crate::message::{
-    BaseImage, CoreId, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MemoryRequest, NoObserver, Observer,
-    WriteToken,
+    BaseImage, ControllerEvent, CoreId, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MemoryRequest,
+    NoObserver, Observer, WriteToken,
 };
 use crate::parts::Design;
 use std::sync::Arc;
@@ -141,7 +141,7 @@ impl<O: Observer> LineSystem<O> {
         if self.queue.next_at() == Some(now) { self.queue.schedule(now, event) } else { self.handle(event) }
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: ControllerEvent) {
         let Self { queue, controller, device, observer, .. } = self;
         if observer.listens() {
             controller.handle(&mut Context { queue, device, observer: observer as &mut dyn Observer }, event);
@@ -155,8 +155,10 @@ impl<O: Observer> LineSystem<O> {
     /// `None` if nothing is left to happen.
     pub fn advance(&mut self) -> Option<&[Response]> {
         if !self.controller.has_responses() {
-            let event = self.controller.next_event(&mut self.queue)?;
-            self.handle(event);
+            match self.controller.next_event(&mut self.queue)? {
+                Event::Controller(event) => self.handle(event),
+                Event::Core(_) => unreachable!("a line system has no cores"),
+            }
         }
         self.responses.clear();
         self.controller.take_responses(&mut self.responses);

@@ -9,8 +9,8 @@ use crate::cpu::{Core, CoreContext};
 use crate::device::Device;
 use crate::kernel::{Ps, Queue};
 use crate::message::{
-    BaseImage, CachePort, CoreId, Event, Line, LineBytes, NoObserver, Observer, OnChipLine, OpSource, ProgramLayout,
-    ShadowRegisters, Wake,
+    BaseImage, CachePort, CoreEvent, CoreId, Event, Line, LineBytes, NoObserver, Observer, OnChipLine, OpSource,
+    ProgramLayout, ShadowRegisters, Wake,
 };
 use crate::parts::{Counter, Design};
 use std::ops::ControlFlow;
@@ -80,7 +80,7 @@ impl<O: Observer> System<O> {
         let unchecked = |core: &Core| core.clone().unchecked();
         let mut queue = self.queue.clone();
         if let Some((at, core)) = self.next_step {
-            queue.schedule(at, Event::CoreStep { core });
+            queue.schedule(at, CoreEvent::Step { core });
         }
         System {
             queue,
@@ -104,7 +104,10 @@ impl<O: Observer> System<O> {
         if self.next_step.is_some_and(|(step, _)| step < at) {
             return None;
         }
-        self.controller.arriving(event)
+        match event {
+            Event::Controller(event) => self.controller.arriving(event),
+            Event::Core(_) => None,
+        }
     }
 
     /// The dirty lines of the caches as stored there if power fails now, in the order of their slots.
@@ -167,7 +170,7 @@ impl<O: Observer> System<O> {
                     return;
                 }
                 let Some((at, core)) = self.next_step else { break };
-                event = Event::CoreStep { core };
+                event = CoreEvent::Step { core }.into();
                 if !self.queue.take_if_next(at, event) {
                     break;
                 }
@@ -229,21 +232,23 @@ impl<O: Observer + ?Sized> Stages<'_, O> {
         let Self { queue, cores, cache, controller, device, observer, .. } = self;
         let mut next_step = None;
         match event {
-            Event::CoreStep { core } => {
+            Event::Core(CoreEvent::Step { core }) => {
                 let at = cores[usize::from(core)].step(&mut CoreContext { queue, cache: *cache, observer: *observer });
                 next_step = at.map(|at| (at, core));
             }
-            Event::LoadIssue { core, slot } => {
+            Event::Core(CoreEvent::LoadIssue { core, slot }) => {
                 let cx = &mut CoreContext { queue, cache: *cache, observer: *observer };
-                cores[usize::from(core)].load_issue(cx, slot);
+                cores[usize::from(core)].load_issue(cx, slot.into());
             }
-            Event::StoreBufferStep { core } => {
+            Event::Core(CoreEvent::StoreBufferStep { core }) => {
                 cores[usize::from(core)].store_step(&mut CoreContext { queue, cache: *cache, observer: *observer });
             }
-            Event::FlushDone { core } => {
+            Event::Core(CoreEvent::FlushDone { core }) => {
                 cores[usize::from(core)].flush_done(&mut CoreContext { queue, cache: *cache, observer: *observer });
             }
-            _ => controller.handle(&mut Context { queue, device: *device, observer: *observer }, event),
+            Event::Controller(event) => {
+                controller.handle(&mut Context { queue, device: *device, observer: *observer }, event);
+            }
         }
         self.route();
         next_step

@@ -4,7 +4,7 @@
 use super::encrypted::Encrypted;
 use super::request::{Cipher, CounterRequest, CounterWaiter, Eviction, Origin, Stage, Write};
 use super::wpq::Entry;
-use crate::message::{CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, MediaUnit, Observer};
+use crate::message::{ControllerEvent, CounterBlock, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer};
 use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
 use std::collections::VecDeque;
 
@@ -468,7 +468,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             }
             Origin::Reencryption(_) => {
                 self.engine.rsr.under_way -= 1;
-                self.memory.next(Event::ReencryptStep);
+                self.memory.next(ControllerEvent::ReencryptStep);
             }
             Origin::Log(write) => self.engine.log().persisted.push_back(write),
             Origin::Turn(_) => {}

@@ -5,7 +5,7 @@ use super::encrypted::Encrypted;
 use super::request::{BankRead, CounterWaiter, Fetch, MetadataWaiter};
 use super::shadow_table::Noted;
 use crate::message::{
-    CounterBlock, CounterCacheAct, DevicePort, Event, Line, LineBytes, MediaLine, Observer, TreePlace,
+    ControllerEvent, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer, TreePlace,
 };
 use crate::parts::{Counter, CounterStore};
 
@@ -24,7 +24,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if !from_media {
             // Served from the write pending queue (model.md section 4) or from a staging register.
             let at = self.memory.now() + self.engine.counters.latency;
-            self.memory.queue.schedule(at, Event::CounterFetched { slot });
+            self.memory.queue.schedule(at, ControllerEvent::CounterFetched { slot });
         } else {
             self.memory.meter.stats.counter_reads += 1;
             self.memory.ask_bank(BankRead::Counter(slot, id));
@@ -83,7 +83,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         }
     }
 
-    /// `Event::CounterFetched`: a counter block has arrived. If there is a tree, it is verified first.
+    /// `ControllerEvent::CounterFetched`: a counter block has arrived. If there is a tree, it is verified first.
     pub fn counter_arrived(&mut self, slot: u32) {
         let &Fetch { id, from_media, .. } = &self.engine.counters.fetches[slot];
         if !from_media || !self.engine.verifies_counters() {
@@ -98,7 +98,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Verifies the counter block of the fetch in `slot`, which has arrived.
     pub fn verify_counter(&mut self, slot: u32) {
         let at = self.engine.hash_done(self.memory.now());
-        self.memory.queue.schedule(at, Event::CounterVerified { slot });
+        self.memory.queue.schedule(at, ControllerEvent::CounterVerified { slot });
     }
 
     /// A counter block has arrived, and is verified if there is a tree.

@@ -12,7 +12,7 @@ use super::reencrypt::Rsr;
 use super::request::{Cipher, LogWrite, Origin, Part};
 use super::view::View;
 use crate::config::Machine;
-use crate::message::{DevicePort, Event, Observer};
+use crate::message::{ControllerEvent, DevicePort, Observer};
 use crate::parts::{
     AppendOrder, Counter, CounterCoalescing, LogEncryption, MinorReset, PadSource, WritePath, WritebackOrder,
 };
@@ -123,35 +123,31 @@ pub(super) struct Encrypted<'a, D, O: ?Sized> {
 
 impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
     /// Handles one event: its handler marks the consequences, and [`Encrypted::settle`] performs them.
-    pub fn handle(&mut self, event: Event) {
+    pub fn handle(&mut self, event: ControllerEvent) {
         match event {
             // Reads on their way mark nothing.
-            Event::ReadArrives { slot } => return self.read_arrives(slot),
-            Event::InlineCounterArrives { slot } => return self.counter_known(slot),
-            Event::WriteProgrammed { token } => return self.memory.acknowledge_written(token),
-            Event::BankReady { bank } => self.memory.bank_ready(bank),
-            Event::Decide => self.memory.decide(),
-            Event::WriteArrives { slot } => self.write_arrives(slot),
-            Event::CounterReady { slot } => self.counter_ready(slot),
-            Event::PadReady { slot } => self.pad_ready(slot),
-            Event::CircuitFree { unit } => self.engine.units.free(unit),
-            Event::ReadReady { slot } => self.read_ready(slot),
-            Event::CounterFetched { slot } => self.counter_arrived(slot),
-            Event::CounterVerified { slot } => self.counter_fetched(slot),
-            Event::MetadataFetched { slot } => self.metadata_arrived(slot),
-            Event::NodeVerified { slot } => self.metadata_fetched(slot),
-            Event::Authenticated { slot } => self.authenticated(slot),
-            Event::CounterWritebackArrives { slot } => self.counter_writeback_arrives(slot),
-            Event::WriteAccepted { slot } => self.memory.write_accepted(slot),
-            Event::TransactionBeginArrives { core } => self.logging().begin_arrives(core),
-            Event::LogEntryArrives { slot } => self.logging().entry_arrives(slot),
-            Event::TransactionEndArrives { core } => self.logging().end_arrives(core),
-            Event::ReencryptStep => self.engine.rsr.step(),
-            Event::ReencryptDone { index } => self.set_done(index),
-            Event::CoreStep { .. }
-            | Event::LoadIssue { .. }
-            | Event::StoreBufferStep { .. }
-            | Event::FlushDone { .. } => unreachable!("an event of the cores reached the controller"),
+            ControllerEvent::ReadArrives { slot } => return self.read_arrives(slot),
+            ControllerEvent::InlineCounterArrives { slot } => return self.counter_known(slot),
+            ControllerEvent::WriteProgrammed { token } => return self.memory.acknowledge_written(token),
+            ControllerEvent::BankReady { bank } => self.memory.bank_ready(bank),
+            ControllerEvent::Decide => self.memory.decide(),
+            ControllerEvent::WriteArrives { slot } => self.write_arrives(slot),
+            ControllerEvent::CounterReady { slot } => self.counter_ready(slot),
+            ControllerEvent::PadReady { slot } => self.pad_ready(slot),
+            ControllerEvent::CircuitFree { unit } => self.engine.units.free(unit),
+            ControllerEvent::ReadReady { slot } => self.read_ready(slot),
+            ControllerEvent::CounterFetched { slot } => self.counter_arrived(slot),
+            ControllerEvent::CounterVerified { slot } => self.counter_fetched(slot),
+            ControllerEvent::MetadataFetched { slot } => self.metadata_arrived(slot),
+            ControllerEvent::NodeVerified { slot } => self.metadata_fetched(slot),
+            ControllerEvent::Authenticated { slot } => self.authenticated(slot),
+            ControllerEvent::CounterWritebackArrives { slot } => self.counter_writeback_arrives(slot),
+            ControllerEvent::WriteAccepted { slot } => self.memory.write_accepted(slot),
+            ControllerEvent::TransactionBeginArrives { core } => self.logging().begin_arrives(core),
+            ControllerEvent::LogEntryArrives { slot } => self.logging().entry_arrives(slot),
+            ControllerEvent::TransactionEndArrives { core } => self.logging().end_arrives(core),
+            ControllerEvent::ReencryptStep => self.engine.rsr.step(),
+            ControllerEvent::ReencryptDone { index } => self.set_done(index),
         }
         self.start_waiting_reads();
         self.settle();

@@ -19,8 +19,8 @@ use super::request::{LogWrite, Origin, Part, Stage};
 use crate::config::{Log, LogIv};
 use crate::kernel::Slab;
 use crate::message::{
-    BucketMetadata, CipherBlock, CoreId, DevicePort, Event, LOG_RECORD_LINES, Line, LineBytes, LogLayout, LogSnapshot,
-    Observer,
+    BucketMetadata, CipherBlock, ControllerEvent, CoreId, DevicePort, LOG_RECORD_LINES, Line, LineBytes, LogLayout,
+    LogSnapshot, Observer,
 };
 use crate::parts::{LogChains, LogOrder};
 use std::collections::VecDeque;
@@ -170,7 +170,7 @@ pub(super) struct Logging<'m, 'a, D, O: ?Sized> {
 }
 
 impl<D: DevicePort, O: Observer + ?Sized> Logging<'_, '_, D, O> {
-    /// `Event::TransactionBeginArrives`: a transaction needs a set of registers.
+    /// `ControllerEvent::TransactionBeginArrives`: a transaction needs a set of registers.
     pub fn begin_arrives(&mut self, core: CoreId) {
         self.log.beginning.push_back(core);
         self.begin_waiting();
@@ -185,7 +185,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Logging<'_, '_, D, O> {
         }
     }
 
-    /// `Event::LogEntryArrives`: old bytes are to be logged.
+    /// `ControllerEvent::LogEntryArrives`: old bytes are to be logged.
     pub fn entry_arrives(&mut self, slot: u32) {
         self.log.waiting.push_back(slot);
         self.take_entries();
@@ -246,7 +246,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Logging<'_, '_, D, O> {
         let slot = self.memory.writes.add(place, bytes, Origin::Log(write));
         self.memory.writes[slot].counter_atomic = true;
         // A separate step: power may fail before it.
-        self.memory.next(Event::WriteArrives { slot });
+        self.memory.next(ControllerEvent::WriteArrives { slot });
     }
 
     /// Whether the write in `slot` must wait for its log entry; if so, marks it. Closes an open record that names its
@@ -307,7 +307,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Logging<'_, '_, D, O> {
         }
     }
 
-    /// `Event::TransactionEndArrives`: a transaction ends.
+    /// `ControllerEvent::TransactionEndArrives`: a transaction ends.
     pub fn end_arrives(&mut self, core: CoreId) {
         if let Some(index) = self.log.set_of(core) {
             self.log.sets[index].ending = true;

@@ -10,7 +10,7 @@ use super::wpq::Arrival;
 use super::writeback::Writebacks;
 use super::writes::Writes;
 use crate::kernel::{Ps, Queue};
-use crate::message::{DevicePort, Event, LineBytes, MediaLine, Observer, WriteToken};
+use crate::message::{ControllerEvent, DevicePort, Event, LineBytes, MediaLine, Observer, WriteToken};
 
 /// The parts of the controller that every machine has, together with what they work on during an event.
 pub(super) struct Memory<'a, D, O: ?Sized> {
@@ -36,7 +36,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     }
 
     /// Schedules a separate event for the current time: power may fail before it.
-    pub fn next(&mut self, event: Event) {
+    pub fn next(&mut self, event: ControllerEvent) {
         self.queue.schedule(self.queue.now(), event);
     }
 
@@ -121,7 +121,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         self.meter.account_occupancy(self.queue.now(), self.banks.wpq.len());
     }
 
-    /// `Event::WriteAccepted`: the bank has the data. The entry leaves the queue and its slot is free.
+    /// `ControllerEvent::WriteAccepted`: the bank has the data. The entry leaves the queue and its slot is free.
     pub fn write_accepted(&mut self, slot: u32) {
         self.account_occupancy();
         let now = self.now();
@@ -149,7 +149,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     pub fn forward(&mut self, slot: u32, write: u32) {
         self.meter.stats.forwarded_reads += 1;
         self.reads[slot].bytes = self.writes[write].plaintext();
-        self.queue.schedule(self.queue.now() + self.reads.forwarding, Event::ReadReady { slot });
+        self.queue.schedule(self.queue.now() + self.reads.forwarding, ControllerEvent::ReadReady { slot });
     }
 
     /// Reads the line of the read in `slot`: from the write pending queue if it is `queued` there and the policy answers
@@ -168,7 +168,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     /// Completes the read in `slot` if its line, its pad and what checks it are known.
     pub fn finish_read_if_known(&mut self, slot: u32) {
         if let Some(at) = self.reads.ready_at(slot) {
-            self.queue.schedule(at.max(self.now()), Event::ReadReady { slot });
+            self.queue.schedule(at.max(self.now()), ControllerEvent::ReadReady { slot });
         }
     }
 }

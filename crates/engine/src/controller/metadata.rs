@@ -5,7 +5,7 @@ use super::encrypted::Encrypted;
 use super::interface::IntegrityParts;
 use super::request::{Cipher, Eviction, MetadataWaiter, Read, Stage, Write};
 use crate::message::{
-    CounterBlock, DevicePort, Event, Line, LineBytes, MediaLine, MediaUnit, Observer, TreePlace, TreeShape,
+    ControllerEvent, CounterBlock, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer, TreePlace, TreeShape,
 };
 use crate::parts::{Counted, MacWrite, RootUpdate, TreeLeaves, TreeUpdate};
 
@@ -55,10 +55,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let now = self.memory.now();
         let integrity = self.engine.integrity.as_mut().expect("only what protects integrity authenticates");
         let at = integrity.authenticated_at(now);
-        self.memory.queue.schedule(at, Event::Authenticated { slot });
+        self.memory.queue.schedule(at, ControllerEvent::Authenticated { slot });
     }
 
-    /// `Event::Authenticated`: the write in `slot` requests an entry of the queue.
+    /// `ControllerEvent::Authenticated`: the write in `slot` requests an entry of the queue.
     pub fn authenticated(&mut self, slot: u32) {
         self.wants_slots(slot);
     }

@@ -6,8 +6,8 @@ use super::metadata_cache::Evicted;
 use super::request::{BankRead, Eviction, MetadataFetch, MetadataWaiter};
 use super::shadow_table::Noted;
 use crate::message::{
-    Content, CounterCacheAct, DevicePort, Event, Line, LineBytes, MediaLine, MediaUnit, Observer, TreeNode, TreePlace,
-    xor,
+    Content, ControllerEvent, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer, TreeNode,
+    TreePlace, xor,
 };
 use crate::parts::{Counter, TreeUpdate};
 
@@ -55,7 +55,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         integrity.fetching.push(slot);
         if !from_media {
             let at = now + self.engine.counters.latency;
-            return self.memory.queue.schedule(at, Event::MetadataFetched { slot });
+            return self.memory.queue.schedule(at, ControllerEvent::MetadataFetched { slot });
         }
         match media.unit() {
             MediaUnit::Mac(_) => self.memory.meter.stats.mac_reads += 1,
@@ -64,7 +64,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         self.memory.ask_bank(BankRead::Metadata(slot, media));
     }
 
-    /// `Event::MetadataFetched`: a line of MACs or a node has arrived. A node from the media is verified first.
+    /// `ControllerEvent::MetadataFetched`: a line of MACs or a node has arrived. A node from the media is verified first.
     pub fn metadata_arrived(&mut self, slot: u32) {
         let integrity = self.engine.integrity.as_ref().expect("only integrity has metadata");
         let MetadataFetch { media, from_media, .. } = integrity.fetches[slot];
@@ -81,7 +81,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
 
     fn verify_node(&mut self, slot: u32) {
         let at = self.engine.hash_done(self.memory.now());
-        self.memory.queue.schedule(at, Event::NodeVerified { slot });
+        self.memory.queue.schedule(at, ControllerEvent::NodeVerified { slot });
     }
 
     /// A line of MACs has arrived, or a node is verified: it goes into its cache, and what waits for it continues.

@@ -3,7 +3,7 @@
 use super::interface::Response;
 use super::memory::Memory;
 use super::request::{Origin, Stage, Write};
-use crate::message::{Content, DevicePort, Event, MediaLine, Observer};
+use crate::message::{Content, ControllerEvent, DevicePort, MediaLine, Observer};
 
 /// A controller without encryption, together with what it works on during an event.
 pub(super) struct Plain<'a, D, O: ?Sized> {
@@ -12,18 +12,18 @@ pub(super) struct Plain<'a, D, O: ?Sized> {
 
 impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
     /// Handles one event: its handler marks the consequences, and [`Plain::settle`] performs them.
-    pub fn handle(&mut self, event: Event) {
+    pub fn handle(&mut self, event: ControllerEvent) {
         match event {
             // These mark nothing.
-            Event::ReadArrives { slot } => return self.read_arrives(slot),
-            Event::ReadReady { slot } => return self.read_ready(slot),
-            Event::WriteProgrammed { token } => return self.memory.acknowledge_written(token),
-            Event::BankReady { bank } => self.memory.bank_ready(bank),
-            Event::Decide => self.memory.decide(),
+            ControllerEvent::ReadArrives { slot } => return self.read_arrives(slot),
+            ControllerEvent::ReadReady { slot } => return self.read_ready(slot),
+            ControllerEvent::WriteProgrammed { token } => return self.memory.acknowledge_written(token),
+            ControllerEvent::BankReady { bank } => self.memory.bank_ready(bank),
+            ControllerEvent::Decide => self.memory.decide(),
             // There are no counters to write back.
-            Event::CounterWritebackArrives { slot } => return self.memory.acknowledge_writeback(slot),
-            Event::WriteArrives { slot } => self.write_arrives(slot),
-            Event::WriteAccepted { slot } => self.memory.write_accepted(slot),
+            ControllerEvent::CounterWritebackArrives { slot } => return self.memory.acknowledge_writeback(slot),
+            ControllerEvent::WriteArrives { slot } => self.write_arrives(slot),
+            ControllerEvent::WriteAccepted { slot } => self.memory.write_accepted(slot),
             _ => unreachable!("{event:?} reached a controller without encryption"),
         }
         self.start_waiting_reads();

@@ -11,7 +11,7 @@ use crate::message::{
 use crate::parts::{Counter, CounterStore};
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
-    /// `Event::ReadArrives`: a read starts, or waits for room.
+    /// `ControllerEvent::ReadArrives`: a read starts, or waits for room.
     pub fn read_arrives(&mut self, slot: u32) {
         if self.memory.reads.take_room(slot) {
             self.start_read(slot);
@@ -150,7 +150,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         self.memory.finish_read_if_known(slot);
     }
 
-    /// `Event::ReadReady`: the line is decrypted and the read is answered.
+    /// `ControllerEvent::ReadReady`: the line is decrypted and the read is answered.
     pub fn read_ready(&mut self, slot: u32) {
         let (origin, line, bytes) = self.memory.reads.finish(slot);
         self.start_waiting_reads();

@@ -7,7 +7,9 @@
 use super::encrypted::Encrypted;
 use super::interface::RsrSnapshot;
 use super::request::{LineWaiter, Origin};
-use crate::message::{Content, DevicePort, Event, LINES_PER_PAGE, Line, LineBytes, MediaLine, Observer, Page};
+use crate::message::{
+    Content, ControllerEvent, DevicePort, LINES_PER_PAGE, Line, LineBytes, MediaLine, Observer, Page,
+};
 use crate::parts::MinorReset;
 use std::collections::VecDeque;
 
@@ -67,7 +69,7 @@ impl Rsr {
         self.active.then_some(RsrSnapshot { page, old_major, done })
     }
 
-    /// `Event::ReencryptStep`: the next lines are to be sent.
+    /// `ControllerEvent::ReencryptStep`: the next lines are to be sent.
     pub fn step(&mut self) {
         self.stepping = true;
     }
@@ -102,7 +104,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         rsr.under_way = 0;
         rsr.trigger = line.index_in_page();
         self.memory.observer.reencryption(self.memory.queue.now(), rsr.page, old_major, 0, false);
-        self.memory.next(Event::ReencryptStep);
+        self.memory.next(ControllerEvent::ReencryptStep);
     }
 
     /// Sends the next line, if one is to be sent.
@@ -147,11 +149,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let index = line.index_in_page() as u32;
         match self.engine.rules.minor_reset {
             MinorReset::WithDoneBit => self.set_done(index),
-            MinorReset::AtOnce | MinorReset::BeforeDoneBit => self.memory.next(Event::ReencryptDone { index }),
+            MinorReset::AtOnce | MinorReset::BeforeDoneBit => {
+                self.memory.next(ControllerEvent::ReencryptDone { index })
+            }
         }
     }
 
-    /// `Event::ReencryptDone`, or part of the same event: line `index` is done, and its waiters continue in a separate
+    /// `ControllerEvent::ReencryptDone`, or part of the same event: line `index` is done, and its waiters continue in a separate
     /// event.
     pub fn set_done(&mut self, index: u32) {
         let now = self.memory.now();
@@ -169,14 +173,14 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
                 LineWaiter::Read(slot) => {
                     // The write arrives again.
                     self.memory.reads.free_room(slot);
-                    self.memory.queue.schedule(now, Event::ReadArrives { slot });
+                    self.memory.queue.schedule(now, ControllerEvent::ReadArrives { slot });
                 }
-                LineWaiter::Write(slot) => self.memory.queue.schedule(again, Event::CounterReady { slot }),
+                LineWaiter::Write(slot) => self.memory.queue.schedule(again, ControllerEvent::CounterReady { slot }),
             }
         }
         if finished {
             for slot in rsr.overflowing.drain(..) {
-                self.memory.queue.schedule(again, Event::CounterReady { slot });
+                self.memory.queue.schedule(again, ControllerEvent::CounterReady { slot });
             }
         }
     }

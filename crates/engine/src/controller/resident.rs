@@ -7,7 +7,7 @@ use super::encrypted::Encrypted;
 use super::interface::Response;
 use super::request::{LineWaiter, Origin, Stage, Turn};
 use super::write_path::Bumped;
-use crate::message::{DevicePort, Event, Observer, xor};
+use crate::message::{ControllerEvent, DevicePort, Observer, xor};
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Writes a line that was encrypted in the caches as it was stored there.
@@ -54,7 +54,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             Turn::Dirty(core) => self.memory.responses.push(Response::CounterBumped { core }),
             Turn::Renewed(_) => {
                 self.engine.rsr.under_way -= 1;
-                self.memory.next(Event::ReencryptStep);
+                self.memory.next(ControllerEvent::ReencryptStep);
             }
         }
         self.memory.writes.finish(slot);

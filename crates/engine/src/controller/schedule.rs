@@ -7,7 +7,7 @@ use super::request::BankRead;
 use super::wpq::Wpq;
 use crate::config::{Machine, WriteAcknowledged};
 use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
-use crate::message::{DevicePort, Event, Issued, Location, MediaOp, Observer};
+use crate::message::{ControllerEvent, DevicePort, Event, Issued, Location, MediaOp, Observer};
 
 /// A read that waits for its bank.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +114,7 @@ impl Banks {
         let wakes = &mut self.banks[bank as usize].wakes;
         if at < *wakes {
             *wakes = at;
-            queue.schedule(at, Event::BankReady { bank });
+            queue.schedule(at, ControllerEvent::BankReady { bank });
         }
     }
 
@@ -136,7 +136,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         self.serve_all();
     }
 
-    /// `Event::BankReady`: serves the bank.
+    /// `ControllerEvent::BankReady`: serves the bank.
     pub fn bank_ready(&mut self, bank: u16) {
         let (banks, now) = (&mut *self.banks, self.queue.now());
         if banks.banks[bank as usize].wakes == now {
@@ -150,7 +150,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         }
     }
 
-    /// `Event::Decide`: one decision of a policy that looks at all banks.
+    /// `ControllerEvent::Decide`: one decision of a policy that looks at all banks.
     pub fn decide(&mut self) {
         self.banks.awake = false;
         let now = self.queue.now();
@@ -206,7 +206,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
 
     fn decide_soon(&mut self) {
         if !std::mem::replace(&mut self.banks.awake, true) {
-            self.queue.schedule(self.banks.policy.turn(self.queue.now()), Event::Decide);
+            self.queue.schedule(self.banks.policy.turn(self.queue.now()), ControllerEvent::Decide);
         }
     }
 
@@ -268,10 +268,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         let (media, acknowledge) = (entry.media, entry.acknowledge);
         let issued = self.device.issue(now, media, entry.location, MediaOp::Write, choice.not_before);
         self.observer.device_access(now, choice.bank, media, MediaOp::Write, issued.done);
-        self.queue.schedule(issued.data_end, Event::WriteAccepted { slot });
+        self.queue.schedule(issued.data_end, ControllerEvent::WriteAccepted { slot });
         if let Some(token) = acknowledge {
             let at = issued.done + self.banks.answer_latency;
-            self.queue.schedule(at, Event::WriteProgrammed { token: token.0 });
+            self.queue.schedule(at, ControllerEvent::WriteProgrammed { token: token.0 });
         }
         if self.banks.conventions.writes_free_at_issue {
             self.admission.look_again();
@@ -293,13 +293,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
                     self.reads.free_room(slot);
                 }
                 if self.reads.with_counter {
-                    self.queue.schedule(answered, Event::InlineCounterArrives { slot });
+                    self.queue.schedule(answered, ControllerEvent::InlineCounterArrives { slot });
                 } else {
                     self.finish_read_if_known(slot);
                 }
             }
-            BankRead::Counter(slot, _) => self.queue.schedule(answered, Event::CounterFetched { slot }),
-            BankRead::Metadata(slot, _) => self.queue.schedule(answered, Event::MetadataFetched { slot }),
+            BankRead::Counter(slot, _) => self.queue.schedule(answered, ControllerEvent::CounterFetched { slot }),
+            BankRead::Metadata(slot, _) => self.queue.schedule(answered, ControllerEvent::MetadataFetched { slot }),
         }
         if self.banks.conventions.shared_queue {
             self.admission.look_again();

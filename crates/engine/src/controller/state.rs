@@ -19,7 +19,8 @@ use super::writes::Writes;
 use crate::config::Machine;
 use crate::kernel::{Ps, Queue};
 use crate::message::{
-    Content, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit, MemoryRequest, Observer, xor,
+    Content, ControllerEvent, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit, MemoryRequest,
+    Observer, xor,
 };
 use crate::parts::{CounterStore, GroupCommit, WriteQueues};
 use std::ops::Range;
@@ -77,30 +78,30 @@ impl Controller {
     }
 
     /// Accepts a request of the caches. Returns the event of its arrival, and its time; a [`Response`] follows that.
-    pub fn accept(&mut self, request: &MemoryRequest) -> (Ps, Event) {
+    pub fn accept(&mut self, request: &MemoryRequest) -> (Ps, ControllerEvent) {
         match *request {
             MemoryRequest::Read { at, line, token } => {
-                (at, Event::ReadArrives { slot: self.reads.add(line, Origin::Caches(token)) })
+                (at, ControllerEvent::ReadArrives { slot: self.reads.add(line, Origin::Caches(token)) })
             }
             MemoryRequest::Write { at, line, ref bytes, ref cache_pad, token, core, counter_atomic } => {
                 let slot = self.writes.add(line, bytes, Origin::Caches(token.0));
                 self.writes[slot].cache_pad = *cache_pad;
                 (self.writes[slot].core, self.writes[slot].counter_atomic) = (core, counter_atomic);
-                (at, Event::WriteArrives { slot })
+                (at, ControllerEvent::WriteArrives { slot })
             }
             MemoryRequest::BumpCounter { at, core, line } => {
                 let slot = self.writes.add(line, &[0; 64], Origin::Turn(Turn::Dirty(core)));
-                (at, Event::WriteArrives { slot })
+                (at, ControllerEvent::WriteArrives { slot })
             }
             MemoryRequest::CounterWriteback { at, line, token } => {
-                (at, Event::CounterWritebackArrives { slot: self.writebacks.add(line, token) })
+                (at, ControllerEvent::CounterWritebackArrives { slot: self.writebacks.add(line, token) })
             }
-            MemoryRequest::BeginTransaction { at, core } => (at, Event::TransactionBeginArrives { core }),
+            MemoryRequest::BeginTransaction { at, core } => (at, ControllerEvent::TransactionBeginArrives { core }),
             MemoryRequest::Log { at, core, line, ref old } => {
                 let engine = self.engine.as_mut().expect("only a machine that encrypts has a hardware log");
-                (at, Event::LogEntryArrives { slot: engine.log().add(core, line, old) })
+                (at, ControllerEvent::LogEntryArrives { slot: engine.log().add(core, line, old) })
             }
-            MemoryRequest::EndTransaction { at, core } => (at, Event::TransactionEndArrives { core }),
+            MemoryRequest::EndTransaction { at, core } => (at, ControllerEvent::TransactionEndArrives { core }),
         }
     }
 
@@ -113,16 +114,16 @@ impl Controller {
     }
 
     /// The line of the request that arrives with `event`, if one does.
-    pub fn arriving(&self, event: Event) -> Option<Line> {
+    pub fn arriving(&self, event: ControllerEvent) -> Option<Line> {
         match event {
-            Event::ReadArrives { slot } => Some(self.reads[slot].line),
-            Event::WriteArrives { slot } => Some(self.writes[slot].line),
+            ControllerEvent::ReadArrives { slot } => Some(self.reads[slot].line),
+            ControllerEvent::WriteArrives { slot } => Some(self.writes[slot].line),
             _ => None,
         }
     }
 
     /// Handles an event of the controller.
-    pub fn handle<D: DevicePort, O: Observer + ?Sized>(&mut self, cx: &mut Context<'_, D, O>, event: Event) {
+    pub fn handle<D: DevicePort, O: Observer + ?Sized>(&mut self, cx: &mut Context<'_, D, O>, event: ControllerEvent) {
         match self.at_work(cx) {
             (memory, None) => Plain { memory }.handle(event),
             (memory, Some(engine)) => Encrypted { memory, engine }.handle(event),
@@ -276,13 +277,16 @@ impl Controller {
     /// Whether the re-encrypted copy of `line` is queued and its done bit is about to be set, at the current time.
     fn renewed_now(&self, queue: &Queue<Event>, line: Line) -> bool {
         let index = line.index_in_page() as u32;
-        queue.due().any(|(_, event)| matches!(event, Event::ReencryptDone { index: done } if done == index))
+        let done = Event::Controller(ControllerEvent::ReencryptDone { index });
+        queue.due().any(|(_, event)| event == done)
     }
 
     /// The last write of `line` that reaches the controller at the current time and has not arrived yet.
     fn newest_due(&self, queue: &Queue<Event>, line: Line) -> Option<u32> {
         let of_line = queue.due().filter_map(|(sequence, event)| match event {
-            Event::WriteArrives { slot } if self.writes[slot].line == line => Some((sequence, slot)),
+            Event::Controller(ControllerEvent::WriteArrives { slot }) if self.writes[slot].line == line => {
+                Some((sequence, slot))
+            }
             _ => None,
         });
         let writes = of_line.filter(|&(_, slot)| !matches!(self.writes[slot].origin, Origin::Turn(_)));

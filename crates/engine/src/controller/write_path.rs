@@ -3,7 +3,7 @@
 use super::encrypted::Encrypted;
 use super::request::{Cipher, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write};
 use crate::kernel::Ps;
-use crate::message::{Circuit, DevicePort, Event, Line, LineBytes, MediaLine, Observer, xor};
+use crate::message::{Circuit, ControllerEvent, DevicePort, Line, LineBytes, MediaLine, Observer, xor};
 use crate::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 
 /// The result of incrementing the counter of a write.
@@ -16,7 +16,7 @@ pub(super) struct Bumped {
 }
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
-    /// `Event::WriteArrives`: the write starts, or waits for an earlier one of its line.
+    /// `ControllerEvent::WriteArrives`: the write starts, or waits for an earlier one of its line.
     pub fn write_arrives(&mut self, slot: u32) {
         let write = &self.memory.writes[slot];
         let Write { line, origin, .. } = *write;
@@ -90,14 +90,14 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         self.count_lookup(id, hit);
         if hit || !needs_block {
             let at = self.memory.now() + self.engine.counters.latency;
-            self.memory.queue.schedule(at, Event::CounterReady { slot });
+            self.memory.queue.schedule(at, ControllerEvent::CounterReady { slot });
         }
         if !hit && from_region {
             self.fetch_counter(id, needs_block.then_some(CounterWaiter::Write(slot)));
         }
     }
 
-    /// `Event::CounterReady`: the write requests an AES circuit, if it is to be encrypted.
+    /// `ControllerEvent::CounterReady`: the write requests an AES circuit, if it is to be encrypted.
     pub fn counter_ready(&mut self, slot: u32) {
         match self.memory.writes[slot].origin {
             Origin::Turn(turn) => self.turn(slot, turn),
@@ -164,9 +164,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         write.bump = bump;
         write.unit = unit;
         self.memory.observer.pad(write.line, Circuit::Write(unit), now, now + latency);
-        self.memory.queue.schedule(now + latency, Event::PadReady { slot });
+        self.memory.queue.schedule(now + latency, ControllerEvent::PadReady { slot });
         if let Some(round) = round {
-            self.memory.queue.schedule(now + round, Event::CircuitFree { unit });
+            self.memory.queue.schedule(now + round, ControllerEvent::CircuitFree { unit });
         }
     }
 
@@ -224,7 +224,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         Some(bumped)
     }
 
-    /// `Event::PadReady`: the line is encrypted and requests an entry of the queue.
+    /// `ControllerEvent::PadReady`: the line is encrypted and requests an entry of the queue.
     pub fn pad_ready(&mut self, slot: u32) {
         let write = &mut self.memory.writes[slot];
         self.engine.units.encrypted(write.unit);

@@ -34,7 +34,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
 }
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
-    /// `Event::CounterWritebackArrives`: tries to write the block back.
+    /// `ControllerEvent::CounterWritebackArrives`: tries to write the block back.
     pub fn counter_writeback_arrives(&mut self, slot: u32) {
         self.memory.writebacks.slots[slot].after = self.memory.writes.arrivals();
         self.try_writeback(slot);

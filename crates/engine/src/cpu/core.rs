@@ -6,7 +6,9 @@ use super::stats::CoreStats;
 use super::store_queue::{Action, CombiningBuffer, Entry, StoreQueue, StoreWait};
 use crate::config;
 use crate::kernel::{Ps, Queue, Slab};
-use crate::message::{CachePort, CoreId, Event, FlushKind, Line, News, Observer, Op, OpBuffer, OpSource, Site, Wake};
+use crate::message::{
+    CachePort, CoreEvent, CoreId, Event, FlushKind, Line, News, Observer, Op, OpBuffer, OpSource, Site, Wake,
+};
 use std::collections::VecDeque;
 
 /// What a core works with: time, caches and observer.
@@ -211,10 +213,10 @@ impl Core {
     /// Schedules the first step.
     pub fn start(&mut self, queue: &mut Queue<Event>) {
         self.step_scheduled = true;
-        queue.schedule(queue.now(), Event::CoreStep { core: self.id });
+        queue.schedule(queue.now(), CoreEvent::Step { core: self.id });
     }
 
-    /// `Event::CoreStep`: dispatches one cycle's operations. Returns when the next cycle's group can be dispatched.
+    /// `CoreEvent::Step`: dispatches one cycle's operations. Returns when the next cycle's group can be dispatched.
     pub fn step<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Option<Ps> {
         self.step_scheduled = false;
         self.front = self.front.max(self.clock.tick(cx.queue.now()));
@@ -255,7 +257,7 @@ impl Core {
         if !self.step_scheduled && !self.exhausted {
             self.step_scheduled = true;
             let at = self.clock.time(self.front).max(queue.now());
-            queue.schedule(at, Event::CoreStep { core: self.id });
+            queue.schedule(at, CoreEvent::Step { core: self.id });
         }
     }
 
@@ -500,7 +502,7 @@ impl Core {
         self.resume(cx.queue);
     }
 
-    /// `Event::FlushDone`: a flush that had nothing to write is complete.
+    /// `CoreEvent::FlushDone`: a flush that had nothing to write is complete.
     pub fn flush_done<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         self.flush_acknowledged(cx.queue);
         self.retire(cx);

@@ -5,7 +5,9 @@ use super::store_queue::StoreWait;
 use super::store_queue::{Action, CombiningBuffer, Entry};
 use crate::config::FlushOverlap;
 use crate::kernel::{Ps, Queue};
-use crate::message::{Access, COUNTER_WRITEBACK_BYTES, CachePort, Event, FlushKind, LINE_BYTES, Line, Observer};
+use crate::message::{
+    Access, COUNTER_WRITEBACK_BYTES, CachePort, CoreEvent, Event, FlushKind, LINE_BYTES, Line, Observer,
+};
 
 /// Lines whose counters one `counter_cache_writeback` writes back.
 const COUNTER_WRITEBACK_LINES: u64 = COUNTER_WRITEBACK_BYTES / LINE_BYTES;
@@ -15,11 +17,11 @@ impl Core {
         if !self.store_step_scheduled && self.store_waits == StoreWait::No && !self.ordered_flush_waits {
             self.store_step_scheduled = true;
             let at = at.max(self.clock.time(self.next_drain)).max(queue.now());
-            queue.schedule(at, Event::StoreBufferStep { core: self.id });
+            queue.schedule(at, CoreEvent::StoreBufferStep { core: self.id });
         }
     }
 
-    /// `Event::StoreBufferStep`: performs the oldest committed entry.
+    /// `CoreEvent::StoreBufferStep`: performs the oldest committed entry.
     pub fn store_step<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         self.store_step_scheduled = false;
         let now = cx.queue.now();
@@ -175,7 +177,7 @@ impl Core {
         self.ordered_flush_waits = ordered;
         let mut done = None;
         if let Access::At(at) = cx.cache.flush(now, self.id, entry.line, kind) {
-            cx.queue.schedule(at, Event::FlushDone { core: self.id });
+            cx.queue.schedule(at, CoreEvent::FlushDone { core: self.id });
             done = Some(at);
         }
         cx.observer.flush_sent(now, self.id, entry.site, entry.line, false, done);

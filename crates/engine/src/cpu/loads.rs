@@ -2,7 +2,7 @@
 
 use super::core::{Core, CoreContext, Dispatch, InFlight, Load};
 use crate::kernel::Ps;
-use crate::message::{Access, CachePort, CoreId, Event, Line, Observer, UNKNOWN_VALUE};
+use crate::message::{Access, CachePort, CoreEvent, CoreId, Line, Observer, UNKNOWN_VALUE};
 
 impl Core {
     /// Checks for a free load queue entry at the front tick: `None` if there is one.
@@ -47,7 +47,7 @@ impl Core {
         match waits_for.map(|previous| (previous, self.loads[previous].complete)) {
             Some((previous, None)) => self.loads[previous].successor = Some(slot),
             Some((_, Some(tick))) if self.clock.time(tick) > now => {
-                cx.queue.schedule(self.clock.time(tick), Event::LoadIssue { core: self.id, slot });
+                self.schedule_load(cx, self.clock.time(tick), slot);
             }
             _ => {
                 self.issue_load(cx, slot);
@@ -58,7 +58,13 @@ impl Core {
         }
     }
 
-    /// `Event::LoadIssue`: the address of a dependent load is known.
+    fn schedule_load<C: CachePort, O: Observer + ?Sized>(&self, cx: &mut CoreContext<'_, C, O>, at: Ps, slot: u32) {
+        // A slot outlives its entry of the load queue by one load, and a queue has at most 4,096 entries.
+        let slot = u16::try_from(slot).expect("the load queue is bounded");
+        cx.queue.schedule(at, CoreEvent::LoadIssue { core: self.id, slot });
+    }
+
+    /// `CoreEvent::LoadIssue`: the address of a dependent load is known.
     pub fn load_issue<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
         self.issue_load(cx, slot);
         self.retire(cx);
@@ -120,7 +126,7 @@ impl Core {
         self.loads[slot].complete = Some(tick);
         if let Some(successor) = self.loads[slot].successor.take() {
             let at = self.clock.time(tick).max(cx.queue.now());
-            cx.queue.schedule(at, Event::LoadIssue { core: self.id, slot: successor });
+            self.schedule_load(cx, at, successor);
         }
     }
 

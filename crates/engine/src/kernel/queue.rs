@@ -154,10 +154,10 @@ impl<E: EventCode> Queue<E> {
     }
 
     /// Schedules `event` at `at`. A time in the past is a bug of the caller.
-    pub fn schedule(&mut self, at: Ps, event: E) {
+    pub fn schedule(&mut self, at: Ps, event: impl Into<E>) {
         debug_assert!(at >= self.now, "an event was scheduled {} ps in the past", self.now - at);
         self.sequence += 1;
-        let pending = Pending { at, sequence: self.sequence, event };
+        let pending = Pending { at, sequence: self.sequence, event: event.into() };
         let mut lanes = match at - self.now {
             0 => 0..1,
             1..FAR => 1..LANES,
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn events_of_one_instant_come_in_the_order_they_were_scheduled() {
-        let mut queue = Queue::new();
+        let mut queue = Queue::<Tick>::new();
         for n in 0..100 {
             queue.schedule(1_000 - (n % 2) * 500, Tick(n));
         }
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn what_is_due_is_told_and_stays() {
-        let mut queue = Queue::new();
+        let mut queue = Queue::<Tick>::new();
         queue.wait_until(7);
         assert_eq!(queue.due().count(), 0);
         for (at, n) in [(9, 1), (7, 2), (8, 3), (7, 4), (9, 5)] {
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn waiting_and_forgetting_leave_no_trace_in_the_digest() {
         let run = |waits: bool| {
-            let mut queue = Queue::new();
+            let mut queue = Queue::<Tick>::new();
             queue.schedule(50, Tick(1));
             assert_eq!(queue.next_at(), Some(50));
             if waits {
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn taking_the_next_event_at_once_equals_queueing_it() {
         let run = |direct: bool| {
-            let mut queue = Queue::new();
+            let mut queue = Queue::<Tick>::new();
             queue.schedule(50, Tick(1));
             let mut seen = Vec::new();
             for (at, id) in [(10, 2), (50, 3), (20, 4)] {

@@ -1,20 +1,53 @@
-//! The events of the whole pipe. Operands are indices into the stage that handles the event, so an event is two words
-//! and cheap to copy.
+//! The events of the whole pipe. Operands are indices into the stage that handles the event, so an event is one word of
+//! 64 bits and cheap to copy.
 
 use super::CoreId;
 use crate::kernel::EventCode;
+use strum::{EnumCount, EnumDiscriminants};
 
 /// One indivisible hardware step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
+    /// A step of a core.
+    Core(CoreEvent),
+    /// A step of the memory controller.
+    Controller(ControllerEvent),
+}
+
+impl From<CoreEvent> for Event {
+    #[inline]
+    fn from(event: CoreEvent) -> Self {
+        Self::Core(event)
+    }
+}
+
+impl From<ControllerEvent> for Event {
+    #[inline]
+    fn from(event: ControllerEvent) -> Self {
+        Self::Controller(event)
+    }
+}
+
+/// A step of a core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, EnumCount, EnumDiscriminants)]
+#[cfg_attr(test, derive(strum::EnumIter))]
+#[strum_discriminants(name(CoreKind), vis(pub(self)))]
+pub enum CoreEvent {
     /// A core fetches and executes its next operation.
-    CoreStep { core: CoreId },
+    Step { core: CoreId },
     /// A load that waited for its address goes to the cache.
-    LoadIssue { core: CoreId, slot: u32 },
+    LoadIssue { core: CoreId, slot: u16 },
     /// A core's store buffer moves its oldest entry into the cache.
     StoreBufferStep { core: CoreId },
     /// A flush that found nothing to write is complete.
     FlushDone { core: CoreId },
+}
+
+/// A step of the memory controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, EnumCount, EnumDiscriminants)]
+#[cfg_attr(test, derive(strum::EnumIter))]
+#[strum_discriminants(name(ControllerKind), vis(pub(self)))]
+pub enum ControllerEvent {
     /// A read reaches the controller.
     ReadArrives { slot: u32 },
     /// A write reaches the controller.
@@ -61,37 +94,79 @@ pub enum Event {
     ReencryptDone { index: u32 },
 }
 
+impl CoreEvent {
+    fn operand(self) -> u64 {
+        match self {
+            Self::LoadIssue { core, slot } => u64::from(core) << 16 | u64::from(slot),
+            Self::Step { core } | Self::StoreBufferStep { core } | Self::FlushDone { core } => u64::from(core),
+        }
+    }
+}
+
+impl ControllerEvent {
+    fn operand(self) -> u64 {
+        match self {
+            Self::ReadArrives { slot }
+            | Self::WriteArrives { slot }
+            | Self::CounterReady { slot }
+            | Self::PadReady { slot }
+            | Self::ReadReady { slot }
+            | Self::CounterFetched { slot }
+            | Self::CounterVerified { slot }
+            | Self::MetadataFetched { slot }
+            | Self::NodeVerified { slot }
+            | Self::Authenticated { slot }
+            | Self::WriteAccepted { slot }
+            | Self::InlineCounterArrives { slot }
+            | Self::CounterWritebackArrives { slot }
+            | Self::LogEntryArrives { slot } => u64::from(slot),
+            Self::TransactionBeginArrives { core } | Self::TransactionEndArrives { core } => u64::from(core),
+            Self::CircuitFree { unit } => u64::from(unit),
+            Self::WriteProgrammed { token } => u64::from(token),
+            Self::ReencryptDone { index } => u64::from(index),
+            Self::BankReady { bank } => u64::from(bank),
+            Self::Decide | Self::ReencryptStep => 0,
+        }
+    }
+}
+
 impl EventCode for Event {
+    /// From the lowest bit up: which of the two enums has the event, its place there, and its operands.
     #[inline]
     fn code(&self) -> u64 {
-        let (kind, operand) = match *self {
-            Event::CoreStep { core } => (1, u64::from(core)),
-            Event::StoreBufferStep { core } => (2, u64::from(core)),
-            Event::FlushDone { core } => (3, u64::from(core)),
-            Event::LoadIssue { core, slot } => (14, u64::from(core) << 32 | u64::from(slot)),
-            Event::ReadArrives { slot } => (4, u64::from(slot)),
-            Event::WriteArrives { slot } => (5, u64::from(slot)),
-            Event::CounterReady { slot } => (6, u64::from(slot)),
-            Event::PadReady { slot } => (7, u64::from(slot)),
-            Event::ReadReady { slot } => (8, u64::from(slot)),
-            Event::CounterFetched { slot } => (9, u64::from(slot)),
-            Event::WriteAccepted { slot } => (10, u64::from(slot)),
-            Event::BankReady { bank } => (11, u64::from(bank)),
-            Event::Decide => (21, 0),
-            Event::WriteProgrammed { token } => (22, u64::from(token)),
-            Event::ReencryptStep => (12, 0),
-            Event::InlineCounterArrives { slot } => (15, u64::from(slot)),
-            Event::CounterWritebackArrives { slot } => (16, u64::from(slot)),
-            Event::LogEntryArrives { slot } => (18, u64::from(slot)),
-            Event::TransactionEndArrives { core } => (19, u64::from(core)),
-            Event::TransactionBeginArrives { core } => (20, u64::from(core)),
-            Event::CircuitFree { unit } => (21, u64::from(unit)),
-            Event::CounterVerified { slot } => (23, u64::from(slot)),
-            Event::MetadataFetched { slot } => (24, u64::from(slot)),
-            Event::NodeVerified { slot } => (25, u64::from(slot)),
-            Event::Authenticated { slot } => (26, u64::from(slot)),
-            Event::ReencryptDone { index } => (13, u64::from(index)),
-        };
-        operand << 8 | kind
+        const { assert!(CoreEvent::COUNT <= 128 && ControllerEvent::COUNT <= 128) };
+        match *self {
+            Self::Core(event) => event.operand() << 8 | (CoreKind::from(event) as u64) << 1,
+            Self::Controller(event) => event.operand() << 8 | (ControllerKind::from(event) as u64) << 1 | 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use strum::IntoEnumIterator;
+
+    #[test]
+    fn no_two_events_have_the_same_code() {
+        let of_cores = CoreEvent::iter().map(Event::from);
+        let codes: HashSet<u64> =
+            of_cores.chain(ControllerEvent::iter().map(Event::from)).map(|event| event.code()).collect();
+        assert_eq!(codes.len(), CoreEvent::COUNT + ControllerEvent::COUNT);
+    }
+
+    #[test]
+    fn operands_tell_events_of_a_kind_apart() {
+        let loads = [(0, 0), (1, 0), (0, 1), (u16::MAX, 0), (0, u16::MAX), (u16::MAX, u16::MAX)];
+        let loads = loads.map(|(core, slot)| Event::from(CoreEvent::LoadIssue { core, slot }));
+        let writes = [0, 1, 1 << 16, u32::MAX].map(|slot| Event::from(ControllerEvent::WriteArrives { slot }));
+        let codes: HashSet<u64> = loads.iter().chain(&writes).map(EventCode::code).collect();
+        assert_eq!(codes.len(), loads.len() + writes.len());
+    }
+
+    #[test]
+    fn an_event_is_one_word() {
+        assert_eq!(size_of::<Event>(), 8);
     }
 }

@@ -22,7 +22,7 @@ pub use address::{
     CounterBlock, Coverage, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MacBlock, MacLayout, MediaLayout, MediaLine,
     MediaUnit, PAGE_BYTES, Page, TreeNode, xor,
 };
-pub use event::Event;
+pub use event::{ControllerEvent, CoreEvent, Event};
 pub use hardware_log::{
     BucketMetadata, CipherBlock, IV_BYTES, LOG_RECORD_LINES, LogBucket, LogHeader, LogLayout, LogRegion, LogSnapshot,
 };

@@ -11,7 +11,8 @@ use crate::attribution::SiteWatch;
 use crate::config::{FlushOverlap, Machine};
 use crate::kernel::{Ps, Queue};
 use crate::message::{
-    Access, CachePort, CoreId, Event, FlushKind, Line, LineBytes, News, Observer, Op, OpBuffer, OpSource, Wake,
+    Access, CachePort, ControllerEvent, CoreEvent, CoreId, Event, FlushKind, Line, LineBytes, News, Observer, Op,
+    OpBuffer, OpSource, Wake,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -283,7 +284,7 @@ fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
         events += 1;
         let now = queue.now();
         let answer = match event {
-            Event::ReadReady { slot } => slots[slot as usize].take(),
+            Event::Controller(ControllerEvent::ReadReady { slot }) => slots[slot as usize].take(),
             _ => None,
         };
         let wake = match answer {
@@ -301,18 +302,18 @@ fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
         };
         let mut cx = CoreContext { queue: &mut queue, cache: &mut cache, observer: &mut watch };
         match event {
-            Event::CoreStep { core: id } => {
+            Event::Core(CoreEvent::Step { core: id }) => {
                 if let Some(at) = core.step(&mut cx) {
-                    queue.schedule(at, Event::CoreStep { core: id });
+                    queue.schedule(at, CoreEvent::Step { core: id });
                 }
             }
-            Event::LoadIssue { slot, .. } => core.load_issue(&mut cx, slot),
-            Event::StoreBufferStep { .. } => core.store_step(&mut cx),
-            Event::FlushDone { .. } => core.flush_done(&mut cx),
-            _ => core.wake(&mut cx, wake.expect("an answer is given once")),
+            Event::Core(CoreEvent::LoadIssue { slot, .. }) => core.load_issue(&mut cx, slot.into()),
+            Event::Core(CoreEvent::StoreBufferStep { .. }) => core.store_step(&mut cx),
+            Event::Core(CoreEvent::FlushDone { .. }) => core.flush_done(&mut cx),
+            Event::Controller(_) => core.wake(&mut cx, wake.expect("an answer is given once")),
         }
         for (at, later) in cache.later.drain(..) {
-            queue.schedule(at, Event::ReadReady { slot: slots.len() as u32 });
+            queue.schedule(at, ControllerEvent::ReadReady { slot: slots.len() as u32 });
             slots.push(Some(later));
         }
         while durable_at_fences.len() < watch.0.fences.len() {
