@@ -221,7 +221,7 @@ impl Core {
         self.step_scheduled = false;
         self.front = self.front.max(self.clock.tick(cx.queue.now()));
         let end = self.clock.next_cycle(self.front);
-        while self.front < end {
+        while self.front < end || self.buffer.is_joined(self.next_op) {
             match self.dispatch(cx) {
                 Dispatch::Done => {}
                 Dispatch::Stall => {
@@ -294,7 +294,8 @@ impl Core {
                     self.compute_left.min(part)
                 }
             }
-            _ => 1,
+            // An instruction with several operands takes one slot and one entry of the reorder buffer.
+            _ => u32::from(!self.buffer.is_joined(self.next_op)),
         };
         if let Some(wait) = self.room_in_rob(u64::from(instructions.min(part))) {
             return wait;
@@ -369,7 +370,7 @@ impl Core {
         op: Op,
         instructions: u32,
     ) {
-        let done = self.front + u64::from(instructions).max(1);
+        let done = self.front + u64::from(instructions);
         let (site, through) = (self.site(), self.dispatched);
         cx.observer.dispatched(self.id, site, &op);
         let mut entry = InFlight { kind: Kind::Compute, instructions, through, complete: Some(done), load: 0, site };

@@ -70,6 +70,8 @@ pub struct OpBuffer {
     pub bytes: Vec<u8>,
     /// Where in the program each operation comes from; empty if the source does not report it.
     pub sites: Vec<Site>,
+    /// Whether each operation belongs to the instruction of the one before it. Those beyond its end do not.
+    pub joined: Vec<bool>,
     /// Whether loads carry no values, because nobody compares them.
     pub without_values: bool,
 }
@@ -80,6 +82,18 @@ impl OpBuffer {
         self.ops.clear();
         self.bytes.clear();
         self.sites.clear();
+        self.joined.clear();
+    }
+
+    /// Operation `index` belongs to the instruction of the one before it. Must be called in ascending order.
+    pub fn join(&mut self, index: usize) {
+        self.joined.resize(index, false);
+        self.joined.push(true);
+    }
+
+    /// Whether operation `index` belongs to the instruction of the one before it.
+    pub fn is_joined(&self, index: usize) -> bool {
+        self.joined.get(index).copied().unwrap_or(false)
     }
 
     /// Where operation `index` comes from.

@@ -2,6 +2,7 @@
 
 mod computation;
 mod edges;
+mod joined;
 mod logged;
 mod order;
 mod sites;
@@ -271,8 +272,11 @@ fn run_on(machine: &Machine, cache: Stub, program: &[Op]) -> Run {
     run_all(machine, cache, &[program])
 }
 
-fn run_all(machine: &Machine, mut cache: Stub, transactions: &[&[Op]]) -> Run {
-    let script: Vec<OpBuffer> = transactions.iter().map(|ops| buffer(ops)).collect();
+fn run_all(machine: &Machine, cache: Stub, transactions: &[&[Op]]) -> Run {
+    run_script(machine, cache, transactions.iter().map(|ops| buffer(ops)).collect())
+}
+
+fn run_script(machine: &Machine, mut cache: Stub, script: Vec<OpBuffer>) -> Run {
     let mut queue = Queue::new();
     let mut watch = (Watch::default(), SiteWatch::default());
     let mut core = Core::new(0, machine, Box::new(Script(script.into_iter())));

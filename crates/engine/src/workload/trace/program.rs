@@ -3,7 +3,8 @@
 //! A flush becomes one operation per line, a store one (two if it crosses the end of a line), a DEEP_SYNC flushes and a
 //! fence, a locked operation a load, a store and a full fence. In the annotated form the program's own annotations are
 //! kept; if it has none, and in the hardware-logged form, counter write-backs come before each fence. The flush-free form has no flushes, a DEEP_SYNC is a fence, and no store goes
-//! past the caches. A log of pmemcheck shows that a store is non-temporal only by the flush that follows it, so it is
+//! past the caches. The operations of one instruction are joined: an instruction with several operands, or with one
+//! that crosses the end of a line, counts once, and so does a locked one with its fence. A log of pmemcheck shows that a store is non-temporal only by the flush that follows it, so it is
 //! an ordinary store in every form. The instructions in between become computation. The acts of all threads are in the
 //! order in which they happened.
 //!
@@ -96,6 +97,10 @@ pub struct TraceProgram {
     /// The bytes of the current store, and the address of the first.
     stored: Vec<u8>,
     stored_at: u64,
+    /// Whether the stored bytes are those of one instruction: not if the kernel has stored them.
+    of_one: bool,
+    /// Whether the instruction of the current act has had its first operation.
+    begun: bool,
     flushes: bool,
     counters: FlushedCounters,
     /// `None` if the program has no annotations, or the form knows none.
@@ -132,6 +137,8 @@ impl TraceProgram {
             todo: VecDeque::new(),
             stored: Vec::new(),
             stored_at: 0,
+            of_one: true,
+            begun: false,
             flushes: form != ProgramForm::FlushFree,
             counters: FlushedCounters::new(if annotated { ProgramForm::Plain } else { form }),
             annotated: annotated.then(CounterAtomicLines::default),
@@ -164,6 +171,7 @@ impl TraceProgram {
             }
             self.note_site(buffer);
             let deed = self.recording.next_deed(&mut |_| Ok(()))?;
+            self.begun = deed.joined;
             if self.sites.is_some() {
                 self.site = self.recording.site();
             }
@@ -271,6 +279,7 @@ impl TraceProgram {
         self.stored.clear();
         self.stored.extend_from_slice(self.recording.bytes());
         self.stored_at = address;
+        self.of_one = way != StoreWay::Kernel;
         let non_temporal = way == StoreWay::NonTemporal && self.flushes;
         self.todo.push_back(Todo::Store { at: address, end: address + u64::from(size), non_temporal });
         if way == StoreWay::Atomic {
@@ -299,6 +308,7 @@ impl TraceProgram {
                 }
                 Todo::Load { at, end } => {
                     let (device, length) = self.piece(*at, *end)?;
+                    self.count_operation(buffer);
                     buffer.load_unknown(device, length);
                     *at += u64::from(length);
                     if at == end {
@@ -307,17 +317,7 @@ impl TraceProgram {
                 }
                 Todo::Store { at, end, non_temporal } => {
                     let (device, length) = self.piece(*at, *end)?;
-                    let from = (*at - self.stored_at) as usize;
-                    let bytes = &self.stored[from..from + usize::from(length)];
-                    if self.annotated.as_ref().is_some_and(|lines| lines.hold(device)) {
-                        annotated::store(device, bytes, *non_temporal, buffer);
-                    } else if *non_temporal {
-                        buffer.store_non_temporal(device, bytes);
-                        // A fence makes it durable, without a flush that would also write back its counter.
-                        self.counters.add(device..device + u64::from(length));
-                    } else {
-                        buffer.store(device, bytes, LINE_BYTES as usize);
-                    }
+                    self.store_piece(*at, device, length, *non_temporal, buffer);
                     *at += u64::from(length);
                     if at == end {
                         return Ok(None);
@@ -338,6 +338,7 @@ impl TraceProgram {
                 }
                 Todo::Fence { full } => {
                     if self.counters.is_empty() {
+                        self.count_operation(buffer);
                         buffer.ops.push(if *full { Op::Mfence } else { Op::Sfence });
                         return Ok(None);
                     }
@@ -352,6 +353,31 @@ impl TraceProgram {
             }
         }
         Ok(Some(todo))
+    }
+
+    /// Stores the `length` kept bytes of `at` to `device`; they lie in one line.
+    fn store_piece(&mut self, at: u64, device: u64, length: u8, non_temporal: bool, buffer: &mut OpBuffer) {
+        if self.of_one {
+            self.count_operation(buffer);
+        }
+        let from = (at - self.stored_at) as usize;
+        let bytes = &self.stored[from..from + usize::from(length)];
+        if self.annotated.as_ref().is_some_and(|lines| lines.hold(device)) {
+            annotated::store(device, bytes, non_temporal, buffer);
+        } else if non_temporal {
+            buffer.store_non_temporal(device, bytes);
+            // A fence makes it durable, without a flush that would also write back its counter.
+            self.counters.add(device..device + u64::from(length));
+        } else {
+            buffer.store(device, bytes, LINE_BYTES as usize);
+        }
+    }
+
+    /// The current act is about to append an operation, which belongs to its instruction like those before.
+    fn count_operation(&mut self, buffer: &mut OpBuffer) {
+        if std::mem::replace(&mut self.begun, true) {
+            buffer.join(buffer.ops.len());
+        }
     }
 
     /// What `at` is mapped to, and how many bytes from there are before `end`, in the same line and contiguous.

@@ -17,11 +17,13 @@ pub struct Expected(pub &'static str);
 pub(super) struct Deed {
     pub instructions: u64,
     pub act: Act,
+    /// Whether the act is one of the instruction that did the act before: it has several operands in memory.
+    pub joined: bool,
 }
 
 impl From<Act> for Deed {
     fn from(act: Act) -> Self {
-        Deed { instructions: 0, act }
+        Deed { instructions: 0, act, joined: false }
     }
 }
 

@@ -157,11 +157,12 @@ fn value(address: u64, number: u64) -> u64 {
 impl Recording for Walk {
     fn next_deed(&mut self, _image: TakeImage<'_>) -> Result<Deed, ConfigError> {
         let mut instructions = 0;
+        let joined = !self.acts.is_empty();
         while self.acts.is_empty() {
             if let Some(cut_off) = self.over {
                 let instructions = std::mem::take(&mut self.waiting);
                 let act = if instructions > 0 { Act::Nothing } else { Act::Over { cut_off } };
-                return Ok(Deed { instructions, act });
+                return Ok(Deed { instructions, act, joined: false });
             }
             self.over = self.read()?;
             if self.acts.is_empty() && self.over.is_none() {
@@ -175,7 +176,7 @@ impl Recording for Walk {
             self.stored = value(address, self.stores).to_le_bytes();
             self.stores += 1;
         }
-        Ok(Deed { instructions, act })
+        Ok(Deed { instructions, act, joined })
     }
     fn bytes(&self) -> &[u8] {
         &self.stored

@@ -1,11 +1,13 @@
 //! Instructions of ChampSim as a program.
 
-use super::super::tests::did::{Did, operations_of};
+use super::super::tests::did::{Did, joined_of, operations_of};
 use super::super::{Trace, TraceFile};
 use super::*;
 use crate::message::ProgramForm;
 use proptest::prelude::*;
+use serde_json::{Value, json};
 use std::io::Write;
+use std::sync::Arc;
 
 fn instruction(pointer: u64, loads: &[u64], stores: &[u64]) -> Vec<u8> {
     let mut record = vec![0; RECORD_BYTES];
@@ -52,7 +54,32 @@ fn operands_become_words_and_pages_get_places_as_they_are_touched() {
         Did::Compute(1),
     ];
     assert_eq!(all, wanted);
+    assert_eq!(joined_of(&trace, ProgramForm::Annotated), [false, false, false, false, true, true, false, false]);
     assert!(value(0x40, 0) != value(0x40, 1) && value(0x40, 0) != value(0x80, 0));
+}
+
+/// Instructions that add a word of one array to a word of another, over and over the same few lines.
+fn additions(count: u64) -> Vec<u8> {
+    let one = |n: u64| {
+        let (word, pointer) = (0x7fff_0000_0000 + n % 64 * 8, 0x40_0000 + n % 50 * 4);
+        instruction(pointer, &[word, word + 0x1_0000], &[word])
+    };
+    (0..count).flat_map(one).collect()
+}
+
+#[test]
+fn an_instruction_with_two_loads_and_a_store_counts_once() {
+    let path = std::env::temp_dir().join(format!("counterpoint-{}-additions.champsim", std::process::id()));
+    std::fs::write(&path, additions(10_000)).unwrap();
+    let request = json!({"runs": [{"design": "unencrypted", "workload": path.to_str().unwrap()}]}).to_string();
+    let answer = crate::api::replay(&request, 1, &|_, _| {}, &Arc::default());
+    std::fs::remove_file(&path).unwrap();
+    let answer: Value = serde_json::from_str(&answer.unwrap()).unwrap();
+    let run = &answer["results"][0];
+    assert_eq!(run["instructions"], 10_000);
+    // Everything hits, and one store enters the cache in a cycle.
+    let ipc = run["core"]["ipc"].as_f64().unwrap();
+    assert!((0.9..=1.0).contains(&ipc), "{ipc}");
 }
 
 #[test]

@@ -42,6 +42,8 @@ struct Meaning {
     status: Option<u64>,
     /// Program counter of the newest record, and whether CALLERS names the callers of its code.
     pc: Option<(u64, bool)>,
+    /// Thread and program counter of the newest record, if it is an access of an instruction.
+    accessed_by: Option<(u64, u64)>,
     /// How many CALLERS there were since SYNC.
     callers_given: u64,
     /// Finds the sites of acts, once they are requested.
@@ -121,11 +123,14 @@ impl Meaning {
             }
             Record::Access { instructions, pc, address, access } => {
                 self.pc = Some((pc, !matches!(access, Access::Load { .. } | Access::Store(_))));
-                return Ok(Some(Deed { instructions, act: self.access(address, &access)? }));
+                let joined = self.joins(pc, instructions, &access);
+                return Ok(Some(Deed { instructions, act: self.access(address, &access)?, joined }));
             }
             Record::Fence { instructions, pc, full } => {
                 self.pc = Some((pc, true));
-                return Ok(Some(Deed { instructions, act: if full { Act::FullFence } else { Act::Fence } }));
+                self.accessed_by = None;
+                let act = if full { Act::FullFence } else { Act::Fence };
+                return Ok(Some(Deed { instructions, act, joined: false }));
             }
             Record::Scratch { what, base, length } => {
                 Some(Act::Scratch { address: base, end: base.checked_add(length).ok_or(RANGE)?, what })
@@ -139,6 +144,19 @@ impl Meaning {
             }
         };
         Ok(act.map(Deed::from))
+    }
+
+    /// Whether this access is one of the instruction that made the access before: no other has been executed between
+    /// them. What the kernel does in a system call is not one instruction.
+    fn joins(&mut self, pc: u64, instructions: u64, access: &Access<'_>) -> bool {
+        let by = match access {
+            Access::Load { .. } | Access::Store(_) | Access::NonTemporalStore(_) | Access::Atomic(_) => {
+                Some((self.thread, pc))
+            }
+            Access::Flush(_) | Access::Annotation { .. } | Access::KernelStore(_) => None,
+        };
+        let before = std::mem::replace(&mut self.accessed_by, by);
+        instructions == 0 && by.is_some() && before == by
     }
 
     fn forget_callers(&mut self) {

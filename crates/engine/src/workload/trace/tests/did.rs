@@ -38,6 +38,19 @@ pub(in super::super) fn operations_of(trace: &Trace, form: ProgramForm) -> Vec<D
     all
 }
 
+/// Of every operation of the trace, without marks, whether it belongs to the instruction of the one before it.
+pub(in super::super) fn joined_of(trace: &Trace, form: ProgramForm) -> Vec<bool> {
+    let mut program = trace.program(form).unwrap();
+    let mut buffer = OpBuffer::default();
+    let mut all = Vec::new();
+    while program.next_transaction(&mut buffer) {
+        let operations = (0..buffer.ops.len()).filter(|&index| buffer.ops[index] != Op::Mark);
+        all.extend(operations.map(|index| buffer.is_joined(index)));
+        buffer.clear();
+    }
+    all
+}
+
 fn did(op: Op, buffer: &OpBuffer) -> Did {
     let in_line = |address: u64, length: u8| assert!(address % 64 + u64::from(length) <= 64);
     match op {

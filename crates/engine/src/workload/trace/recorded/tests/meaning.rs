@@ -70,6 +70,46 @@ fn accesses_flushes_fences_and_the_instructions_between() {
 }
 
 #[test]
+fn what_one_instruction_does_is_joined() {
+    let stream = Stream::with_file()
+        // A word is loaded and stored across the end of a line; the next instruction loads it.
+        .load(5, 1, BASE + 0x3c, 8)
+        .store(0x11, 0, 1, BASE + 0x3c, &[1; 8])
+        .load(0, 2, BASE + 0x10, 8)
+        // The same instruction again, after a jump back; then of another thread.
+        .load(1, 2, BASE + 0x10, 8)
+        .thread(1)
+        .load(0, 2, BASE + 0x10, 8)
+        .store(0x13, 0, 3, BASE, &[2; 8])
+        .flush(0x14, 0, 3, BASE)
+        // System calls.
+        .store(0x19, 0, 4, BASE + 0x80, &[3; 100])
+        .store(0x19, 0, 4, BASE + 0x100, &[4; 8]);
+    let trace = open(stream.end(0));
+    let expected = [
+        (Compute(5), false),
+        (Load(0x3c, 4), false),
+        (Load(0x40, 4), true),
+        (Store(0x3c, vec![1; 4]), true),
+        (Store(0x40, vec![1; 4]), true),
+        (Load(0x10, 8), false),
+        (Compute(1), false),
+        (Load(0x10, 8), false),
+        (Load(0x10, 8), false),
+        (Load(0, 8), false),
+        (Store(0, vec![2; 8]), true),
+        (FullFence, true),
+        (Clwb(0), false),
+        (Store(0x80, vec![3; 64]), false),
+        (Store(0xc0, vec![3; 36]), false),
+        (Store(0x100, vec![4; 8]), false),
+    ];
+    let joined = joined_of(&trace, ProgramForm::Plain);
+    let found: Vec<(Did, bool)> = operations(&trace, ProgramForm::Plain).into_iter().zip(joined).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn counters_of_what_is_flushed_or_stored_past_the_caches_are_written_back_before_a_fence() {
     let stream = Stream::with_file()
         .store(0x12, 0, 0, BASE + 0x600, &[1; 8])

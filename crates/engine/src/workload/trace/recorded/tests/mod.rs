@@ -8,7 +8,7 @@ mod random;
 mod runs;
 mod sites;
 
-use super::super::tests::did::{Did, operations_of as operations};
+use super::super::tests::did::{Did, joined_of, operations_of as operations};
 use super::super::{OPS_PER_FILL, Trace};
 use crate::message::{OpBuffer, OpSource, ProgramForm};
 use build::Stream;
