@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     )
     from .errors import Interrupted
     from .frames import frame
-    from .lines import LineRun, is_line_trace, replay_lines
+    from .lines import LineRun, ResponseTimes, is_line_trace, replay_lines
     from .litmus_suite import LitmusReport, Verdict, litmus, litmus_tests
     from .options import (
         AnnotationOptions,
@@ -153,7 +153,7 @@ else:
             ),
             "errors": ("Interrupted",),
             "frames": ("frame",),
-            "lines": ("LineRun", "is_line_trace", "replay_lines"),
+            "lines": ("LineRun", "ResponseTimes", "is_line_trace", "replay_lines"),
             "litmus_suite": ("LitmusReport", "Verdict", "litmus", "litmus_tests"),
             "options": (
                 "AnnotationOptions",
@@ -254,6 +254,7 @@ __all__ = [
     "RecoveryOptions",
     "ReplayOptions",
     "Reproduction",
+    "ResponseTimes",
     "Run",
     "RunOptions",
     "SceneOptions",

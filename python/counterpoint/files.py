@@ -73,7 +73,7 @@ def write_text(path: Path, text: str) -> Path:
 
 def write_json(document: dict[str, Any], path: Path) -> Path:
     """Writes one JSON document."""
-    return write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    return write_text(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _check_replaceable(path: Path) -> None:

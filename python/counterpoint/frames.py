@@ -32,7 +32,7 @@ from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from . import _engine
+from . import _engine, units
 from ._engine import InputError
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     rows = compared(runs, baseline)
     if not rows:
         return pl.DataFrame()
-    table = pl.DataFrame(rows, schema_overrides=dict.fromkeys(_COMPUTED, pl.Float64), infer_schema_length=None)
+    types = {**dict.fromkeys(_COMPUTED, pl.Float64), "no_writes": pl.String}
+    table = pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
     last = ("baseline", *_COMPUTED)
     return table.select(pl.exclude(*last), *last)
 
@@ -158,7 +159,7 @@ def _over(above: float | None, below: float | None) -> float | None:
 
 def _row(document: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of one run. Engines before there was integrity do not count what protects it."""
-    row = flat(document)
+    row = {"no_writes": None, **flat(document)}
     return row | {column: row.get(column, 0) for column in _OF_INTEGRITY} | {"form": _form(document)}
 
 
@@ -207,6 +208,19 @@ def grouped(rows: Iterable[Row], *columns: str) -> list[tuple[tuple[Any, ...], l
     for row in rows:
         groups.setdefault(_place(row, columns), []).append(row)
     return list(groups.items())
+
+
+def without_writes(rows: Iterable[Row]) -> list[str]:
+    """For each workload with runs that wrote nothing to the device, why: a sentence."""
+    said = []
+    for (workload,), group in grouped(rows, "workload"):
+        silent = [row for row in group if row.get("no_writes")]
+        if silent:
+            designs = "" if len(silent) == len(group) else f" of {', '.join(distinct(silent, 'design'))}"
+            why = " or ".join(distinct(silent, "no_writes"))
+            name = units.printable(PurePath(workload).name)
+            said.append(f"{name}: no write{designs} reached the device: {why}")
+    return said
 
 
 def mean(values: Sequence[float | None]) -> float | None:

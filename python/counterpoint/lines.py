@@ -18,6 +18,21 @@ from .results import build
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseTimes:
+    """Times in ns from the cycle of the trace to the answer, with the wait for earlier accesses.
+
+    Attributes:
+        p50: the median; it and `p99`, `p999` (99.9th percentile) are exact to one part in ten thousand.
+    """
+
+    mean: float
+    p50: float
+    p99: float
+    p999: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
 class LineRun:
     """A trace of memory lines on a design.
 
@@ -26,11 +41,23 @@ class LineRun:
         trace_clock_mhz: frequency of the clock whose cycles the trace has.
         requests: accesses, the sum of reads and writes.
         folded: accesses whose address was folded into the device's memory.
-        waited: accesses that waited for room in the controller.
+        waited: accesses that were sent after their cycle, because there was no room in the controller for them or for
+            one before them.
+        simulated_ns: time from the first access until everything is on the media.
+        finish_ns: time from the first access until the last answer.
         requests_per_second: in simulated time, up to the last answer.
-        read_latency_ns: mean time to the decrypted line; None without reads.
-        write_latency_ns: mean time until a write is in the persistence domain; None without writes.
+        read_response_ns: time from the cycle of a read to its decrypted line; None without reads, or if the trace has
+            no cycles.
+        write_response_ns: time from the cycle of a write until it is in the persistence domain.
+        read_latency_ns: mean time from the sending of a read, when there is room for it, to the decrypted line; None
+            without reads.
+        write_latency_ns: mean time from the sending of a write until it is in the persistence domain; None without
+            writes.
         media_write_latency_ns: mean time until a write, or a newer one of its line, is on the media.
+        counter_hits: lookups that found their block in the counter cache; None without one.
+        counter_misses: lookups that did not, and fetched it.
+        counter_secondary_misses: lookups that did not find their block because it was already being fetched.
+        counter_hit_rate: hits over these lookups; None without lookups.
         document: the document it was made from.
     """
 
@@ -47,7 +74,10 @@ class LineRun:
     folded: int
     waited: int
     simulated_ns: float
+    finish_ns: float
     requests_per_second: float
+    read_response_ns: ResponseTimes | None
+    write_response_ns: ResponseTimes | None
     read_latency_ns: float | None
     write_latency_ns: float | None
     media_write_latency_ns: float | None
@@ -55,6 +85,9 @@ class LineRun:
     counter_reads: int
     media_writes: int
     counter_writes: int
+    counter_hits: int | None
+    counter_misses: int | None
+    counter_secondary_misses: int | None
     counter_hit_rate: float | None
     event_digest: str
     document: Mapping[str, Any] = field(repr=False, compare=False)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
 from pathlib import PurePath
+from typing import TypeGuard
 
-_NOTHING = "-"
+NOTHING = "-"
+"""Stands for a value that there is not."""
+
 _QUOTED_MAX = 100
 _NOT_ASCII = re.compile("[^\n -~]")
+
+
+def _known(value: float | None) -> TypeGuard[float]:
+    """Whether there is a value: a share of nothing is none."""
+    return value is not None and math.isfinite(value)
 
 
 def size(value: object) -> str:
@@ -24,13 +33,13 @@ def size(value: object) -> str:
 
 def number(value: float | None) -> str:
     """A count, in groups of three digits."""
-    return _NOTHING if value is None else f"{value:,.0f}"
+    return f"{value:,.0f}" if _known(value) else NOTHING
 
 
 def figure(value: float | None) -> str:
     """A figure of any kind, to the digits that tell two of them apart."""
-    if value is None:
-        return _NOTHING
+    if not _known(value):
+        return NOTHING
     return number(value) if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
 
 
@@ -54,13 +63,13 @@ def machines(names: Iterable[str]) -> str:
 
 def ratio(value: float | None) -> str:
     """A ratio, to two decimals."""
-    return _NOTHING if value is None else f"{value:.2f}"
+    return f"{value:.2f}" if _known(value) else NOTHING
 
 
 def percent(value: float | None) -> str:
     """A share between 0 and 1 as a percentage, never rounded up to 100 % or down to 0 %."""
-    if value is None:
-        return _NOTHING
+    if not _known(value):
+        return NOTHING
     if 0 < value < 0.001:
         return "<0.1 %"
     if 0.999 < value < 1:
@@ -70,8 +79,8 @@ def percent(value: float | None) -> str:
 
 def time(nanoseconds: float | None) -> str:
     """A duration in the unit that leaves one to three digits before the point."""
-    if nanoseconds is None:
-        return _NOTHING
+    if not _known(nanoseconds):
+        return NOTHING
     for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if nanoseconds >= scale:
             return f"{nanoseconds / scale:.2f} {unit}"
@@ -80,7 +89,7 @@ def time(nanoseconds: float | None) -> str:
 
 def duration(nanoseconds: float | None) -> str:
     """A duration like `time`, from a minute on in minutes and from an hour on in hours."""
-    if nanoseconds is not None:
+    if _known(nanoseconds):
         for scale, unit in ((3.6e12, "h"), (6e10, "min")):
             if nanoseconds >= scale:
                 return f"{nanoseconds / scale:,.2f} {unit}"
@@ -89,7 +98,7 @@ def duration(nanoseconds: float | None) -> str:
 
 def millijoules(value: float | None) -> str:
     """Energy in mJ, to the digits of the paper's table."""
-    return _NOTHING if value is None else f"{value:.4f} mJ"
+    return f"{value:.4f} mJ" if _known(value) else NOTHING
 
 
 def printable(text: str, keep: str = "") -> str:

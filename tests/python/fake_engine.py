@@ -232,9 +232,9 @@ def run_document(asked: dict[str, Any]) -> dict[str, Any]:
             "row_hits": 1234,
             "bank_busy_ns": 1e6,
         },
-        "counter_cache": {"hits": 900, "misses": 100, "hit_rate": 0.9, "evictions": 7}
+        "counter_cache": {"hits": 900, "misses": 40, "secondary_misses": 60, "hit_rate": 0.9, "evictions": 7}
         if design != "unencrypted"
-        else {"hits": 0, "misses": 0, "hit_rate": None, "evictions": 0},
+        else dict.fromkeys(("hits", "misses", "secondary_misses", "hit_rate", "evictions")),
         "wpq": {
             "admitted": wish + written,
             "counter_writes_coalesced": round(wish * removed),

@@ -94,7 +94,9 @@ def run(**figures: Any) -> Document:
         "throughput_tps": figures.get("throughput", 1e7),
         "nvm": {"writes": figures.get("writes", 1), "counter_writes": figures.get("counters", 0)},
         "transaction_latency_ns": {"mean": figures.get("latency", 1.0)},
-        "counter_cache": {"hit_rate": figures.get("hit_rate")},
+        "counter_cache": dict(
+            zip(("hits", "misses", "secondary_misses"), figures.get("lookups", (None,) * 3), strict=True)
+        ),
     }
 
 
@@ -136,8 +138,13 @@ def test_a_share_of_nothing_is_no_figure() -> None:
         ("secure",): None,
     }
     assert METRICS["hit_percent"](run()) is None
-    assert METRICS["miss_percent"](run(hit_rate=0.75)) == 25
+    assert METRICS["miss_percent"](run(lookups=(0, 0, 0))) is None
     assert METRICS["runtime"]({**run(), "transactions": 0}) is None
+
+
+def test_a_lookup_of_a_counter_block_on_its_way_is_no_miss_of_the_papers() -> None:
+    found = run(lookups=(60, 10, 30))
+    assert (METRICS["miss_percent"](found), METRICS["hit_percent"](found)) == (10, 90)
 
 
 #: What a claim of each kind allows, and values at its edges: inside, outside.
@@ -317,7 +324,7 @@ def test_charts_over_seeds_have_intervals() -> None:
     assert [(mark.x, mark.value) for mark in drawn.marks] == [("plain", 10), ("secure", 20), ("average", 15)]
     assert [mark.half for mark in drawn.marks] == pytest.approx([0, HALF, HALF / 2])
     assert charts.numbers(drawn, 1).rows == (("10.0 ± 0.0", "20.0 ± 2.5", "15.0 ± 1.2"),)
-    nothing: list[dict[Key, Document]] = [{("plain",): run(), ("secure",): run(hit_rate=0.5)}] * 2
+    nothing: list[dict[Key, Document]] = [{("plain",): run(), ("secure",): run(lookups=(4, 5, 1))}] * 2
     shown = charts.chart(ChartSpec(Quantity("hit_percent"), x="design"), matrix, nothing, {})
     assert [(mark.value, mark.half) for mark in shown.marks] == [(None, None), (50, 0)]
 

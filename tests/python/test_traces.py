@@ -16,7 +16,7 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint import _engine
+from counterpoint import _engine, units
 
 pytestmark = pytest.mark.engine
 
@@ -229,6 +229,28 @@ def test_memory_lines_give_latencies(tmp_path: Path) -> None:
     document = json.loads(shown.stdout)
     assert document["kind"] == "lines"
     assert document["runs"][0]["writes"] == 20
+
+
+def test_a_read_that_writes_hold_back_waits_in_its_response_time(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "one80.trc"
+    path.write_text("".join(f"{0x100000 + n * 64:#x} WRITE {n}\n" for n in range(80)) + "0x900000 READ 80\n")
+    runs = cp.replay_lines(path, ["unencrypted", "secpm"])
+    for run in runs:
+        assert run.read_response_ns is not None
+        assert run.write_response_ns is not None
+        assert run.read_latency_ns is not None
+        # The only read is due after 80 ns, and is the last access that is answered.
+        assert run.read_response_ns.mean == run.read_response_ns.p999 == run.read_response_ns.max
+        assert run.read_response_ns.max == pytest.approx(run.finish_ns - 80)
+        assert run.read_response_ns.mean > run.read_latency_ns
+        assert run.write_response_ns.p50 <= run.write_response_ns.p99 <= run.write_response_ns.max
+        assert 0 < run.waited < run.requests
+    shown = cli("replay", str(path), "-d", "unencrypted,secpm", "--json")
+    assert json.loads(shown.out)["runs"][1]["read_response_ns"] == runs[1].document["read_response_ns"]
+    table = cli("replay", str(path), "-d", "unencrypted,secpm").out
+    assert "From the trace's cycle to the answer, with the wait for room\n" in table
+    for cell in ("waited", "p99.9", "last answer", units.time(runs[0].finish_ns), units.time(runs[1].finish_ns)):
+        assert cell in table
 
 
 def test_a_replay_of_memory_lines_shows_how_far_it_is(tmp_path: Path) -> None:

@@ -195,16 +195,18 @@ typedef struct counterpoint_figures {
     double mean_occupancy;      /* entries of the queue in use */
     uint64_t forwarded_reads;   /* answered from a write on its way */
     uint64_t counter_hits;      /* hits in the counter cache */
-    uint64_t counter_misses;    /* misses in the counter cache */
+    uint64_t counter_misses;    /* misses in the counter cache that fetched the block */
     uint64_t counter_evictions; /* blocks evicted from the counter cache */
     uint64_t metadata_hits;     /* hits in the cache of MACs and tree nodes */
-    uint64_t metadata_misses;   /* misses in that cache */
+    uint64_t metadata_misses;   /* misses in that cache that fetched the line or node */
     uint64_t pads;              /* one-time pads made */
     uint64_t aes_busy;          /* ps during which AES circuits made pads, summed over circuits */
     uint64_t macs;              /* computed and checked */
     uint64_t hashes;            /* of tree nodes and counter blocks */
     uint64_t alarms;            /* checks of integrity that failed */
     uint64_t reencryptions;     /* of pages, begun */
+    uint64_t counter_secondary_misses; /* misses in the counter cache while the block was being fetched */
+    uint64_t metadata_secondary_misses; /* the same in the cache of MACs and tree nodes */
 } counterpoint_figures;
 
 /* What counterpoint_get_requestor returns. */

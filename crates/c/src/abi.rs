@@ -156,6 +156,8 @@ pub struct CFigures {
     pub hashes: u64,
     pub alarms: u64,
     pub reencryptions: u64,
+    pub counter_secondary_misses: u64,
+    pub metadata_secondary_misses: u64,
 }
 
 /// `counterpoint_requestor`.

@@ -46,4 +46,6 @@ mod tests;
 pub use assembly::{Job, LineSystem, System};
 pub use crash::CrashCase;
 pub use legal_states::explore_legal;
-pub use run::{Bases, Failure, LineHost, LineReport, Session, Source, run_line_trace, simulate, simulate_observed};
+pub use run::{
+    Bases, Failure, LineHost, LineReport, ResponseTimes, Session, Source, run_line_trace, simulate, simulate_observed,
+};

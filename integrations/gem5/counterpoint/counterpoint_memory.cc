@@ -569,10 +569,15 @@ CounterpointMemory::Statistics::Statistics(CounterpointMemory &memory)
       ADD_STAT(fullStall, statistics::units::Tick::get(), "Time during which a write waited for the queue"),
       ADD_STAT(meanOccupancy, statistics::units::Count::get(), "Mean number of entries in the write pending queue"),
       ADD_STAT(counterHits, statistics::units::Count::get(), "Hits in the counter cache"),
-      ADD_STAT(counterMisses, statistics::units::Count::get(), "Misses in the counter cache"),
+      ADD_STAT(counterMisses, statistics::units::Count::get(), "Misses in the counter cache that fetched the block"),
+      ADD_STAT(counterSecondaryMisses, statistics::units::Count::get(),
+               "Misses in the counter cache while the block was being fetched"),
       ADD_STAT(counterEvictions, statistics::units::Count::get(), "Blocks evicted from the counter cache"),
       ADD_STAT(metadataHits, statistics::units::Count::get(), "Hits in the cache of MACs and tree nodes"),
-      ADD_STAT(metadataMisses, statistics::units::Count::get(), "Misses in the cache of MACs and tree nodes"),
+      ADD_STAT(metadataMisses, statistics::units::Count::get(),
+               "Misses in the cache of MACs and tree nodes that fetched the line or node"),
+      ADD_STAT(metadataSecondaryMisses, statistics::units::Count::get(),
+               "Misses in the cache of MACs and tree nodes while the line or node was being fetched"),
       ADD_STAT(pads, statistics::units::Count::get(), "One-time pads made"),
       ADD_STAT(macs, statistics::units::Count::get(), "MACs computed and checked"),
       ADD_STAT(hashes, statistics::units::Count::get(), "Tree nodes and counter blocks hashed"),
@@ -618,9 +623,11 @@ CounterpointMemory::preDumpStats()
     counts.meanOccupancy = now.mean_occupancy;
     counts.counterHits = now.counter_hits;
     counts.counterMisses = now.counter_misses;
+    counts.counterSecondaryMisses = now.counter_secondary_misses;
     counts.counterEvictions = now.counter_evictions;
     counts.metadataHits = now.metadata_hits;
     counts.metadataMisses = now.metadata_misses;
+    counts.metadataSecondaryMisses = now.metadata_secondary_misses;
     counts.pads = now.pads;
     counts.macs = now.macs;
     counts.hashes = now.hashes;

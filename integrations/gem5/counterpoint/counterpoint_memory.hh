@@ -112,7 +112,8 @@ class CounterpointMemory : public AbstractMemory
         statistics::Scalar dataReads, counterReads, macReads, treeReads, dataWrites, counterWrites, macWrites, treeWrites;
         statistics::Scalar rowHits, banksBusy, energy, maxLineWrites;
         statistics::Scalar coalesced, fullEvents, fullStall, meanOccupancy;
-        statistics::Scalar counterHits, counterMisses, counterEvictions, metadataHits, metadataMisses;
+        statistics::Scalar counterHits, counterMisses, counterSecondaryMisses, counterEvictions;
+        statistics::Scalar metadataHits, metadataMisses, metadataSecondaryMisses;
         statistics::Scalar pads, macs, hashes, alarms, reencryptions, untimedStores;
     };
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -19,16 +19,24 @@ def by_kind(group: Sequence[Row]) -> Iterable[RenderableType]:
     """Writes by kind and the wear of each kind, over all workloads; nothing if no design protects integrity."""
     if all(row.get("integrity_macs") is None for row in group):
         return
-    over = "" if len(distinct(group, "workload")) == 1 else ", mean over the workloads"
-    yield Text(f"NVM writes by kind, NVM writes of {group[0]['baseline']} = 1{over}")
-    yield _kinds(group, "relative_{}_writes", lambda values: units.ratio(mean(values)))
-    over = "" if not over else ", most over the workloads"
-    yield Text(f"Writes of the most-written line of each kind{over}")
-    yield _kinds(group, "nvm_max_{}_writes", _most)
+    several = len(distinct(group, "workload")) > 1
+    if known := _known(group, "relative_{}_writes"):
+        over = ", mean over the workloads" if several else ""
+        yield Text(f"NVM writes by kind, NVM writes of {group[0]['baseline']} = 1{over}")
+        yield _kinds(group, known, lambda values: units.ratio(mean(values)))
+    if (known := _known(group, "nvm_max_{}_writes")) and any(row["nvm_writes"] for row in group):
+        over = ", most over the workloads" if several else ""
+        yield Text(f"Writes of the most-written line of each kind{over}")
+        yield _kinds(group, known, _most)
 
 
-def _kinds(group: Sequence[Row], column: str, show: Callable[[list[float | None]], str]) -> Table:
-    kinds = {kind: column.format(kind) for kind in _KINDS if any(column.format(kind) in row for row in group)}
+def _known(group: Sequence[Row], column: str) -> dict[str, str]:
+    """The kinds of line that a figure has a value for, with its columns."""
+    columns = {kind: column.format(kind) for kind in _KINDS}
+    return {kind: name for kind, name in columns.items() if any(row.get(name) is not None for row in group)}
+
+
+def _kinds(group: Sequence[Row], kinds: Mapping[str, str], show: Callable[[list[float | None]], str]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     for kind in kinds:

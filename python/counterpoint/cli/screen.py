@@ -47,7 +47,7 @@ def stop_interrupted(finished: str) -> NoReturn:
 
 def print_json(document: dict[str, Any]) -> None:
     """One JSON document on standard output."""
-    print(printable_json(json.dumps(document, indent=2, ensure_ascii=False)))
+    print(printable_json(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
 def print_text(text: str) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
-from ..frames import Row, along, distinct, grouped, mean, steps
+from ..frames import Row, along, distinct, grouped, mean, steps, without_writes
 from .attack_table import attack_table
 from .cause_table import cause_table, losses_table
 from .kind_table import by_kind
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..litmus_suite import LitmusReport
     from ..litmus_suite import Verdict as LitmusVerdict
     from ..papers.model import Reproduction
-    from ..results import AtCrash, Crash, Nvm, Part, Run, Violation
+    from ..results import AtCrash, CounterCache, Crash, Integrity, Nvm, Part, Run, Violation
 
 _VIOLATIONS_SHOWN = 3
 """Violations printed in full; `--json` and `--out` have up to 20."""
@@ -64,6 +64,9 @@ _MEASURES = (
     _Measure("relative_write_bytes", "NVM bytes written, {baseline} = 1 (lower is better)"),
     _Measure("relative_counter_writes", "Counter writes among them, NVM writes of {baseline} = 1"),
 )
+_ALL_WRITES = _Measure("nvm_writes", "NVM writes (lower is better)", units.number)
+"""Where the baseline has written nothing that others could be compared with."""
+
 _LOG_MEASURES = (
     _Measure("relative_reads", "NVM reads, {baseline} = 1 (lower is better)"),
     _Measure("relative_counter_reads", "Counter reads among them, NVM reads of {baseline} = 1"),
@@ -81,10 +84,11 @@ def comparison(rows: Sequence[Row]) -> RenderableType:
     """A table per measure, designs down and workloads across, for every machine, transaction size and number of cores.
 
     Recorded programs without transactions are compared by simulated time, also for each fence and each mark where they
-    have any. If a design has a hardware log, reads and L1 access latency are among the measures, unless all are zero.
-    With several numbers of cores another table follows for every transaction size: throughput by cores. If the caches
-    of a design lie in the persistence domain, execution time is among the measures, and is also shown by cores and by
-    transaction size if there are several. If a design protects integrity, writes and wear follow by kind of line.
+    have any. Where nothing was written, a sentence says why; what has no value is left out. If a design has a hardware
+    log, reads and L1 access latency are among the measures, unless all are zero. With several numbers of cores another
+    table follows for every transaction size: throughput by cores. If the caches of a design lie in the persistence
+    domain, execution time is among the measures, and is also shown by cores and by transaction size if there are
+    several. If a design protects integrity, writes and wear follow by kind of line.
     """
     parts: list[RenderableType] = []
     forms = distinct(rows, "form")
@@ -93,7 +97,8 @@ def comparison(rows: Sequence[Row]) -> RenderableType:
     for (_, tx_size, cores), group in grouped(rows, "machine", "tx_size", "cores"):
         parts.append(Text(_setting(group[0], tx_size, cores), style="bold"))
         baseline = group[0]["baseline"]
-        for measure in (*_speeds(group), *_MEASURES, *(measure for measure in further if _any(group, measure.column))):
+        parts += [Text(sentence) for sentence in without_writes(group)]
+        for measure in (*_speeds(group), *_writes(group), *(one for one in further if _any(group, one.column))):
             parts += [Text(measure.title.format(baseline=baseline)), _matrix(group, measure)]
         parts += by_kind(group)
     for (_, cores), group in grouped(rows, "machine", "cores"):
@@ -115,6 +120,17 @@ def _speeds(group: Sequence[Row]) -> Iterable[_Measure]:
         yield from _TRANSACTION_MEASURES
     if not all(done):
         yield from (measure for measure in _TIME_MEASURES if _any(group, measure.column))
+
+
+def _writes(group: Sequence[Row]) -> Iterable[_Measure]:
+    """The figures of writes that runs on some workload have."""
+    if any(not row["nvm_writes"] for row in group if row["design"] == row["baseline"]) and _any(group, "nvm_writes"):
+        yield _ALL_WRITES
+    yield from (measure for measure in _MEASURES if _has_value(group, measure.column))
+
+
+def _has_value(group: Sequence[Row], column: str) -> bool:
+    return any(row.get(column) is not None for row in group)
 
 
 def _any(group: Sequence[Row], column: str) -> bool:
@@ -168,7 +184,8 @@ def _setting(row: dict[str, Any], tx_size: object, cores: int | None) -> str:
 
 
 def _matrix(group: Sequence[Row], measure: _Measure) -> Table:
-    works = distinct(group, "workload")
+    """Designs down and workloads across; a workload on which no design has a value is left out."""
+    works = distinct([row for row in group if row.get(measure.column) is not None], "workload")
     values = {(row["design"], row["workload"]): row.get(measure.column) for row in group}
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
@@ -192,13 +209,14 @@ def one_run(run: Run) -> RenderableType:
     figures = _Figures()
     figures.group("transactions")
     figures.add("done", units.number(stats.transactions))
-    figures.add("throughput", f"{units.number(stats.throughput_tps)} per second")
-    latency = stats.transaction_latency_ns
-    figures.add(
-        "latency",
-        f"{units.time(latency.mean)} mean, {units.time(latency.p50)} median, "
-        f"{units.time(latency.p99)} 99th percentile, {units.time(latency.max)} longest",
-    )
+    if stats.transactions:
+        figures.add("throughput", f"{units.number(stats.throughput_tps)} per second")
+        latency = stats.transaction_latency_ns
+        figures.add(
+            "latency",
+            f"{units.time(latency.mean)} mean, {units.time(latency.p50)} median, "
+            f"{units.time(latency.p99)} 99th percentile, {units.time(latency.max)} longest",
+        )
     if stats.recorded is not None:
         figures.group("recorded program")
         for name, count, each in (
@@ -217,21 +235,21 @@ def one_run(run: Run) -> RenderableType:
         f"{units.number(nvm.reads)}: {units.number(nvm.counter_reads)} of them counters"
         + (f", {units.number(nvm.mac_reads)} MACs, {units.number(nvm.tree_reads)} tree" if stats.integrity else ""),
     )
-    figures.add(
-        "most-written line", units.count_of(nvm.max_line_writes, "write") + (_wear(nvm) if stats.integrity else "")
-    )
+    if nvm.writes:
+        worn = units.count_of(nvm.max_line_writes, "write") + (_wear(nvm) if stats.integrity else "")
+        figures.add("most-written line", worn)
     figures.add("energy", f"{units.number(nvm.energy_nj / 1e3)} µJ")
     figures.group("counters")
     figures.add("counter cache hits", units.percent(stats.counter_cache.hit_rate))
-    figures.add(
-        "writes removed in the queue",
-        f"{units.number(wpq.counter_writes_coalesced)} of {units.number(asked)}"
-        + (f" ({units.percent(wpq.counter_writes_coalesced / asked)})" if asked else ""),
-    )
+    figures.add("counter cache misses", _misses(stats.counter_cache))
+    if asked:
+        removed = f"{units.number(wpq.counter_writes_coalesced)} of {units.number(asked)}"
+        figures.add("writes removed in the queue", f"{removed} ({units.percent(wpq.counter_writes_coalesced / asked)})")
     figures.add("pages re-encrypted", units.number(stats.reencryptions))
     if stats.integrity is not None:
         figures.group("integrity")
         figures.add("metadata cache hits", units.percent(stats.integrity.hit_rate))
+        figures.add("metadata cache misses", _misses(stats.integrity))
         figures.add("MACs computed and checked", units.number(stats.integrity.macs))
         figures.add("hashes of the tree", units.number(stats.integrity.hashes))
     figures.group("pipe")
@@ -244,7 +262,7 @@ def one_run(run: Run) -> RenderableType:
         name = f"L{str(level.level).lstrip('L')} hits"
         figures.add(name, units.percent(level.hits / accesses if accesses else None))
     latency_ns = stats.l1_access_latency_ns
-    figures.add("L1 access latency", "-" if latency_ns is None else f"{units.ratio(latency_ns)} ns")
+    figures.add("L1 access latency", units.NOTHING if latency_ns is None else f"{units.ratio(latency_ns)} ns")
     figures.group("simulation")
     figures.add("simulated", units.time(stats.simulated_ns))
     figures.add("took", f"{host.seconds:.2f} s on this computer")
@@ -252,7 +270,9 @@ def one_run(run: Run) -> RenderableType:
     size = "" if run.tx_size is None else f", {units.size(run.tx_size)} transactions"
     footprint = "" if run.footprint is None else f", {units.size(run.footprint)} footprint"
     setting = f"machine {run.machine}{size}{footprint}, {units.count_of(run.cores, 'core')}, seed {run.seed}"
-    return Group(Text(title, style="bold"), Text(setting, style="dim"), figures.table, *_at_crash(stats.at_crash))
+    silent = [Text(f"no write reached the device: {stats.no_writes}")] if stats.no_writes else []
+    head = [Text(title, style="bold"), Text(setting, style="dim"), *silent]
+    return Group(*head, figures.table, *_at_crash(stats.at_crash))
 
 
 def _at_crash(cost: AtCrash) -> Iterable[RenderableType]:
@@ -284,13 +304,28 @@ class _Figures:
         self.table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         self.table.add_column(no_wrap=True)
         self.table.add_column()
+        self._begun = ""
 
     def group(self, name: str) -> None:
-        self.table.add_row("")
-        self.table.add_row(Text(name, style="bold"))
+        """Begins a group; it is shown if anything is added to it."""
+        self._begun = name
 
     def add(self, name: str, value: str) -> None:
+        """Adds a figure, if it has a value."""
+        if value == units.NOTHING:
+            return
+        if self._begun:
+            self.table.add_row("")
+            self.table.add_row(Text(self._begun, style="bold"))
+            self._begun = ""
         self.table.add_row(f"  {name}", value)
+
+
+def _misses(cache: CounterCache | Integrity) -> str:
+    """The misses of a cache: those that fetched the block, and those while it was being fetched."""
+    if cache.misses is None or cache.secondary_misses is None:
+        return units.number(cache.misses)
+    return f"{units.number(cache.misses)} fetched, {units.number(cache.secondary_misses)} secondary"
 
 
 def _protection(nvm: Nvm) -> str:

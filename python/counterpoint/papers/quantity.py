@@ -30,13 +30,20 @@ def _percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _hit_percent(run: Document) -> float | None:
-    return _percent(run["counter_cache"]["hit_rate"])
-
-
 def _miss_percent(run: Document) -> float | None:
-    hits = _hit_percent(run)
-    return None if hits is None else 100 - hits
+    """Lookups of the counter cache that fetch the block, in percent of all. A lookup of a block that is already being
+    fetched is no miss here: "The following accesses to the same page always hit the counter cache" (secpm, section
+    4.2.4), and "the memory controller fetches a cache line of counters [...] when a read or write access misses the
+    counter cache" (counter-atomicity, section 5.2.1).
+    """
+    cache = run["counter_cache"]
+    lookups = sum(cache[kind] or 0 for kind in ("hits", "misses", "secondary_misses"))
+    return 100 * cache["misses"] / lookups if lookups else None
+
+
+def _hit_percent(run: Document) -> float | None:
+    misses = _miss_percent(run)
+    return None if misses is None else 100 - misses
 
 
 def _part(*names: str) -> Callable[[Document], float | None]:

@@ -61,6 +61,11 @@ def writes_of(table: pl.DataFrame) -> tuple[Part, ...]:
     return (*WRITES, *(part for part in _PROTECTION if any(table[part.column])))
 
 
+def drawable(table: pl.DataFrame, columns: Iterable[str]) -> bool:
+    """Whether any of the columns has a value to draw."""
+    return any(column in table.columns and table[column].count() for column in columns)
+
+
 def bars(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: bool) -> str:
     """A bar per design and workload, coloured by design, with a rule at 1."""
     shown = _points(table, [column]).rename({column: "value"})
@@ -110,15 +115,20 @@ def lines(
 
 
 def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
-    """What a chart shows, the mean over several workloads last. A trace goes by its file name: a path does not fit."""
+    """What a chart shows, the mean over several workloads last. A workload without a value is left out, and so is the
+    mean of a design that lacks one. A trace goes by its file name: a path does not fit.
+    """
+    columns = list(columns)
     shown = table.select(
         pl.col("workload").map_elements(_name, return_dtype=pl.String),
         "design",
         *(pl.col(column).cast(pl.Float64) for column in columns),
     )
-    if shown["workload"].n_unique() == 1:
+    shown = shown.filter(pl.any_horizontal(pl.col(*columns).is_not_null()).any().over("workload"))
+    if shown["workload"].n_unique() <= 1:
         return shown
-    mean = shown.group_by("design", maintain_order=True).agg(pl.lit("mean").alias("workload"), pl.col(*columns).mean())
+    whole = [pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name) for name in columns]
+    mean = shown.group_by("design", maintain_order=True).agg(pl.lit("mean").alias("workload"), *whole)
     return pl.concat([shown, mean.select(shown.columns)])
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from .. import units
-from ..frames import along, steps
+from ..frames import along, steps, without_writes
 from ..results import RecoveryCost
 from . import charts, colours
 from .templates import template
@@ -33,6 +33,9 @@ _TABLE_COLUMNS = {
 }
 _MACHINE_COLUMN = {"machine": "machine"}
 """Where runs are of different machines."""
+
+_TIME_COLUMNS = {"simulated_ns": "simulated time", "relative_simulated_time": "simulated time, relative"}
+"""Where programs have no transactions."""
 
 _LOG_COLUMNS = {
     "throughput_tps": "transactions per second",
@@ -60,7 +63,9 @@ def render(frame: pl.DataFrame, command: str | None, recoveries: Sequence[Recove
     logged, eadr = "hardware-logged" in forms, "flush-free" in forms
     machines = frame["machine"].unique(maintain_order=True).to_list()
     columns = _TABLE_COLUMNS | (_MACHINE_COLUMN if len(machines) > 1 else {})
+    columns |= {} if all(frame["transactions"]) else _TIME_COLUMNS
     columns |= (_LOG_COLUMNS if logged else {}) | (_EADR_COLUMNS if eadr else {})
+    columns = {column: title for column, title in columns.items() if frame[column].count()}
     points = frame.group_by("machine", "tx_size", "cores", maintain_order=True)
     return template("page.html").render(
         execution_times=_execution_times(frame, colour_of) if eadr else [],
@@ -92,7 +97,7 @@ def _recovery(costs: Sequence[RecoveryCost]) -> dict[str, Any] | None:
     for cost in costs:
         (only,) = cost.costs
         boot = only.recovery
-        figures = ["-"] * 6
+        figures = [units.NOTHING] * 6
         if boot is not None:
             counts = (boot.work.reads.total, boot.work.writes.total, boot.work.macs, boot.work.hashes)
             figures = [*map(units.number, counts), units.duration(boot.time_ns), units.duration(boot.papers_ns)]
@@ -175,18 +180,24 @@ def _section(
     encrypted = group.filter(pl.col("nvm_counter_writes") + pl.col("wpq_counter_writes_coalesced") > 0)
 
     def bars(column: str) -> list[str]:
+        if not charts.drawable(group, [column]):
+            return []
         return [charts.bars(group, column, colour_of, wide=wide) for wide in (True, False)]
 
     def stacks(shown: pl.DataFrame, parts: tuple[charts.Part, ...], *, rule: bool = True) -> list[str]:
+        if not charts.drawable(shown, [part.column for part in parts]):
+            return []
         return [charts.stacks(shown, parts, wide=wide, rule=rule) for wide in (True, False)]
 
     return {
+        "notes": without_writes(group.to_dicts()),
         "execution_time": bars("relative_execution_time") if eadr else [],
         "latency": bars("relative_latency"),
+        "simulated_time": [] if all(group["transactions"]) else bars("relative_simulated_time"),
         "throughput": bars("relative_throughput") if logged else [],
         "writes": stacks(group, charts.writes_of(group)),
         "bytes": bars("relative_write_bytes") if unlike_lines.height else [],
-        "counters": stacks(encrypted, charts.COUNTER_WRITES, rule=False) if encrypted.height else [],
+        "counters": stacks(encrypted, charts.COUNTER_WRITES, rule=False),
         "reads": stacks(group, charts.READS) if logged and any(group["relative_reads"]) else [],
         "l1_latency": bars("relative_l1_access_latency") if logged and any(group["relative_l1_access_latency"]) else [],
         "rows": [[_cell(name, row[name]) for name in columns] for row in group.iter_rows(named=True)],
@@ -208,12 +219,12 @@ def _on(group: pl.DataFrame, frame: pl.DataFrame) -> str:
 def _cell(column: str, value: Any) -> str:
     if column in ("design", "workload", "machine"):
         return PurePath(value).name
-    if column in ("transaction_latency_ns_mean", "at_crash_recovery_time_ns"):
+    if column in ("transaction_latency_ns_mean", "at_crash_recovery_time_ns", "simulated_ns"):
         return units.time(value)
     if column == "at_crash_drain_energy_mj":
         return units.millijoules(value)
     if column == "l1_access_latency_ns":
-        return "-" if value is None else f"{units.ratio(value)} ns"
+        return units.NOTHING if value is None else f"{units.ratio(value)} ns"
     if column.startswith("relative_"):
         return units.ratio(value)
     if column.startswith("nvm_") or column == "throughput_tps":

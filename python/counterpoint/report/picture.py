@@ -8,6 +8,7 @@ from html import escape
 import polars as pl
 
 from .. import units
+from ..frames import without_writes
 from . import charts, colours
 
 _MARGIN = 20
@@ -18,18 +19,18 @@ def draw(frame: pl.DataFrame) -> str:
     _, first = next(iter(frame.group_by("machine", "tx_size", "cores", maintain_order=True)))
     machine = units.machine(first["machine"][0])
     baseline = frame["baseline"][0]
-    panels = [
-        (
-            f"Transaction latency on machine {machine}, {baseline} = 1",
-            {},
-            charts.bars(first, "relative_latency", colours.of_designs(frame), wide=True),
-        ),
-        (
-            f"NVM line writes on machine {machine}, {baseline} = 1",
-            {part.name: part.colour for part in charts.writes_of(first)},
-            charts.stacks(first, charts.writes_of(first), wide=True),
-        ),
-    ]
+    panels: list[tuple[str, dict[str, str], str]] = []
+    for title, column in (("Transaction latency", "relative_latency"), ("Simulated time", "relative_simulated_time")):
+        # Programs without transactions have only the second.
+        if not panels and charts.drawable(first, [column]):
+            bars = charts.bars(first, column, colours.of_designs(frame), wide=True)
+            panels.append((f"{title} on machine {machine}, {baseline} = 1", {}, bars))
+    writes = charts.writes_of(first)
+    if charts.drawable(first, [part.column for part in writes]):
+        legend = {part.name: part.colour for part in writes}
+        title = f"NVM line writes on machine {machine}, {baseline} = 1"
+        panels.append((title, legend, charts.stacks(first, writes, wide=True)))
+    notes = without_writes(first.to_dicts()) or ([] if panels else [f"Nothing to compare with {baseline}"])
     body, top, widest = [], float(_MARGIN), 0.0
     for heading, legend, svg in panels:
         width, height = _extent(svg)
@@ -37,6 +38,10 @@ def draw(frame: pl.DataFrame) -> str:
         body.append(svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{top + 24:g}" ', 1))
         top += height + 24 + _MARGIN
         widest = max(widest, width)
+    for note in notes:
+        body.append(_heading(note, {}, top))
+        top += 24 + _MARGIN
+        widest = max(widest, 9.0 * len(note))
     size = f"{widest + 2 * _MARGIN:g}", f"{top:g}"
     style = f"@media (prefers-color-scheme: dark) {{ {colours.dark_rules('svg')} }}"
     return (

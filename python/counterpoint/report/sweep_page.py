@@ -14,9 +14,10 @@ from typing import Any
 import polars as pl
 
 from .. import units
+from ..frames import without_writes
 from ..papers.model import Chart, Mark
 from ..store import Failure, Store, Sweep
-from . import colours, figures
+from . import charts, colours, figures
 from .templates import template
 
 ROWS_MAX = 500
@@ -32,6 +33,8 @@ _SIZES = ("size", "footprint", "capacity", "row", "log_ring")
 """Endings of the names of values that are bytes."""
 
 _WRITES = "nvm_writes_per_transaction"
+_WHOLE, _ALL_WRITES = "simulated_ns_without_transactions", "nvm_writes_without_transactions"
+"""Figures of runs that have no transactions."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,9 @@ class _Measure:
 _MEASURES = (
     _Measure("transaction_latency_ns_mean", "Latency", "mean latency of a transaction in ns", "lower", units.time),
     _Measure("throughput_tps", "Throughput", "transactions per second", "higher", units.number),
+    _Measure(_WHOLE, "Simulated time", "simulated time of the whole program in ns", "lower", units.time),
     _Measure(_WRITES, "NVM writes", "line writes per transaction", "lower", units.ratio),
+    _Measure(_ALL_WRITES, "NVM writes, whole program", "line writes of the whole program", "lower", units.number),
     _Measure("counter_cache_hit_rate", "Counter cache", "hit rate", "higher", units.percent),
 )
 
@@ -62,11 +67,9 @@ def render(store: Store, name: str | None, command: str | None) -> str:
     sweep = store.sweep(name)
     rows = store.rows(sweep.name)
     _check_figures(rows, store)
-    if {"nvm_writes", "transactions"} <= set(rows.columns) or "transactions_measured" in rows.columns:
-        measured = "transactions_measured" if "transactions_measured" in rows.columns else "transactions"
-        rows = rows.with_columns((pl.col("nvm_writes") / pl.col(measured)).alias(_WRITES))
+    rows = _per_transaction(rows)
     failures = store.failures(sweep.name)
-    measures = [one for one in _MEASURES if one.column in rows.columns and rows[one.column].count()]
+    measures = [one for one in _MEASURES if charts.drawable(rows, [one.column])]
     drawn_over = _drawn_over(rows, sweep) or [()]
     return template("sweep.html").render(
         sweep=sweep,
@@ -76,12 +79,36 @@ def render(store: Store, name: str | None, command: str | None) -> str:
         header=["point", *_columns(rows, sweep), *(one.title for one in measures), "failure"],
         rows=[_cells(row, _columns(rows, sweep), measures) for row in rows.head(ROWS_MAX).iter_rows(named=True)],
         points=rows.height,
+        notes=_notes(rows),
         failures=[(one.sentence, one.attempts, _asked(one)) for one in failures[:_FAILURES_MAX]],
         failed=len(failures),
         command=command,
         dark_rules=colours.dark_rules(".drawn"),
         colours=colours,
     )
+
+
+def _per_transaction(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with line writes per transaction. A run without transactions has the figures of the whole instead."""
+    measured = "transactions_measured" if "transactions_measured" in rows.columns else "transactions"
+    if not {"nvm_writes", measured} <= set(rows.columns):
+        return rows
+    some = pl.col(measured) > 0
+    columns = [pl.when(some).then(pl.col("nvm_writes") / pl.col(measured)).alias(_WRITES)]
+    if "throughput_tps" in rows.columns:
+        columns.append(pl.when(some).then(pl.col("throughput_tps")).alias("throughput_tps"))
+    if "simulated_ns" in rows.columns:
+        columns.append(pl.when(~some).then(pl.col("simulated_ns")).alias(_WHOLE))
+        columns.append(pl.when(~some).then(pl.col("nvm_writes")).alias(_ALL_WRITES))
+    return rows.with_columns(columns)
+
+
+def _notes(rows: pl.DataFrame) -> list[str]:
+    """Why runs have written nothing to the device, where that is so."""
+    wanted = ["design", "workload", "no_writes"]
+    if not set(wanted) <= set(rows.columns):
+        return []
+    return without_writes(rows.select(wanted).drop_nulls(["design", "workload"]).unique(maintain_order=True).to_dicts())
 
 
 def _check_figures(rows: pl.DataFrame, store: Store) -> None:
@@ -124,18 +151,20 @@ def _section(rows: pl.DataFrame, sweep: Sweep, axes: Sequence[str], measures: Se
     colour = "design" if "design" in words else next(iter(words), None)
     shown = {panels, colour, *axes}
     over = [axis for axis in several if axis not in shown]
-    charts = [_chart(rows, one, axes, panels, colour) for one in measures]
+    # A chart of zeros is blank.
+    measures = [one for one in measures if rows[one.column].max()]
+    drawn = [_chart(rows, one, axes, panels, colour) for one in measures]
     return {
         "title": f"By {' and '.join(axes)}" if axes else "Figures",
         "mean": _mean(over, "line" if axes else "bar", failed=rows["failure"].count() > 0),
-        "legend": [(entry.name, entry.colour) for entry in figures.legend(charts[0])],
+        "legend": [(entry.name, entry.colour) for entry in figures.legend(drawn[0])] if drawn else [],
         "charts": [
             {
                 "title": one.title,
                 "note": f"{one.axis[:1].upper()}{one.axis[1:]}; {one.better} is better.",
                 "drawings": [figures.draw(chart, wide=wide) for wide in (True, False)],
             }
-            for one, chart in zip(measures, charts, strict=True)
+            for one, chart in zip(measures, drawn, strict=True)
         ],
     }
 
@@ -156,6 +185,8 @@ def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: s
         _text(colour, rows).alias("series"),
         pl.col(measure.column).cast(pl.Float64).alias("value"),
     )
+    # A panel, or a place of bars, without any value is left out.
+    known = known.filter(pl.col("value").is_not_null().any().over("x" if bars else "panel"))
     means = known.group_by("panel", "x", "series", maintain_order=True).agg(pl.col("value").mean())
     places = known["x"].unique(maintain_order=True)
     xs = {value: _value(place or "", value) for value in (places if bars else places.sort())}
@@ -166,7 +197,7 @@ def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: s
         y_title=measure.axis,
         panels=tuple(known["panel"].unique(maintain_order=True)),
         xs=tuple(xs.values()),
-        series=tuple(known["series"].unique(maintain_order=True)),
+        series=tuple(rows.select(_text(colour, rows).alias("series"))["series"].unique(maintain_order=True)),
         marks=tuple(
             Mark(row["panel"], xs[row["x"]], row["series"], row["value"]) for row in means.iter_rows(named=True)
         ),

@@ -78,10 +78,20 @@ class Nvm:
 
 @dataclass(frozen=True, slots=True)
 class CounterCache:
-    """The counter cache; `hit_rate` is between 0 and 1, None without accesses."""
+    """The counter cache; None without one. A lookup is a hit, a miss or a secondary miss.
+
+    Attributes:
+        hits: lookups that found the block.
+        misses: lookups that did not, and fetched it.
+        secondary_misses: lookups that did not find the block because it was already being fetched; None in documents of
+            older engines, whose `misses` include them.
+        hit_rate: hits over lookups, between 0 and 1; None without lookups.
+        evictions: blocks evicted.
+    """
 
     hits: int | None
     misses: int | None
+    secondary_misses: int | None
     hit_rate: float | None
     evictions: int | None
 
@@ -105,7 +115,9 @@ class Wpq:
 
 @dataclass(frozen=True, slots=True)
 class CacheLevel:
-    """One level of the hierarchy, summed over its caches; the latency is that of its accesses, in ns."""
+    """One level of the hierarchy, summed over its caches; the latency is that of its hits, in ns. The misses of the
+    first level include secondary ones: accesses to a line that a miss register already waits for.
+    """
 
     level: int | str
     hits: int
@@ -127,8 +139,10 @@ class Integrity:
 
     Attributes:
         hits: lookups that found a line of MACs or a tree node in its cache.
-        misses: lookups that did not.
-        hit_rate: share of hits, between 0 and 1; None without lookups.
+        misses: lookups that did not, and fetched it.
+        secondary_misses: lookups that did not find it because it was already being fetched; None in documents of older
+            engines, whose `misses` include them.
+        hit_rate: hits over lookups, between 0 and 1; None without lookups.
         macs: MACs of data lines computed and checked.
         hashes: counter blocks and nodes hashed, to update the tree and to check it.
         writes_coalesced: queued lines of MACs and nodes that newer ones have replaced.
@@ -137,6 +151,7 @@ class Integrity:
 
     hits: int
     misses: int
+    secondary_misses: int | None
     hit_rate: float | None
     macs: int
     hashes: int
@@ -237,6 +252,7 @@ class Stats:
         instructions: instructions committed.
         transaction_latency_ns: latency in ns.
         throughput_tps: transactions per second of simulated time.
+        no_writes: why no write reached the device; None if one did, and in documents of older engines.
         l1_access_latency_ns: mean time in ns from when a load or store first asks a first-level cache until its line is
             there, misses and the wait of a store for the hardware's log included (easy-pm, Figure 7); None without
             accesses.
@@ -251,6 +267,7 @@ class Stats:
     transaction_latency_ns: Latency
     throughput_tps: float
     nvm: Nvm
+    no_writes: str | None
     counter_cache: CounterCache
     wpq: Wpq
     cache: tuple[CacheLevel, ...]
@@ -308,9 +325,12 @@ class Run:
 
     @staticmethod
     def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
-        stats = {"recorded": None, "integrity": None, **document}
+        stats = {"recorded": None, "integrity": None, "no_writes": None, **document}
         if isinstance(stats.get("nvm"), Mapping):
             stats["nvm"] = {**dict.fromkeys(_OF_INTEGRITY, 0), **dict.fromkeys(_MOST_WRITES), **stats["nvm"]}
+        for cache in ("counter_cache", "integrity"):
+            if isinstance(stats.get(cache), Mapping):
+                stats[cache] = {"secondary_misses": None, **stats[cache]}
         return {"engine_build": None, "sites": None, **document, "stats": stats, "document": document}
 
     def to_dict(self) -> dict[str, Any]:

@@ -84,6 +84,8 @@ fn figures_of(counts: &CountReport) -> CFigures {
         hashes: controller.hashes,
         alarms: controller.alarms,
         reencryptions: controller.reencryptions,
+        counter_secondary_misses: controller.counter_secondary_misses,
+        metadata_secondary_misses: controller.metadata_secondary_misses,
     }
 }
 

@@ -210,6 +210,12 @@ impl EncryptionEngine {
         self.integrity.as_mut().map_or(now, |integrity| integrity.hash_done(now))
     }
 
+    /// The fetch in flight of the line of MACs or node `media`, if there is one.
+    pub fn metadata_fetch_of(&self, media: MediaLine) -> Option<u32> {
+        let integrity = self.integrity.as_ref()?;
+        integrity.fetching.iter().copied().find(|&slot| integrity.fetches[slot].media == media)
+    }
+
     /// The cache of lines of MACs and tree nodes.
     pub fn metadata_cache(&mut self) -> &mut MetadataCache {
         let apart = self.integrity.as_mut().and_then(|integrity| integrity.apart.as_mut());

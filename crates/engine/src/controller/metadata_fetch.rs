@@ -15,8 +15,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Whether `media` is in its cache; if not, it is fetched, and then `waiter` is informed.
     pub fn metadata_cached(&mut self, media: MediaLine, waiter: MetadataWaiter) -> bool {
         let hit = self.engine.metadata_cache().get_mut(media).is_some();
+        let secondary = !hit && self.engine.metadata_fetch_of(media).is_some();
         let stats = &mut self.memory.meter.stats;
-        *(if hit { &mut stats.metadata_hits } else { &mut stats.metadata_misses }) += 1;
+        *match (hit, secondary) {
+            (true, _) => &mut stats.metadata_hits,
+            (false, false) => &mut stats.metadata_misses,
+            (false, true) => &mut stats.metadata_secondary_misses,
+        } += 1;
         if !hit {
             self.fetch_metadata(media, Some(waiter));
         }
@@ -46,9 +51,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     pub fn fetch_metadata(&mut self, media: MediaLine, waiter: Option<MetadataWaiter>) {
         let from_media = self.view().on_chip_metadata(media).is_none();
         let now = self.memory.now();
+        let fetch = self.engine.metadata_fetch_of(media);
         let integrity = self.engine.integrity.as_mut().expect("only integrity has metadata");
-        let fetching = integrity.fetching.iter().copied();
-        if let Some(slot) = fetching.into_iter().find(|&slot| integrity.fetches[slot].media == media) {
+        if let Some(slot) = fetch {
             return integrity.fetches[slot].waiters.extend(waiter);
         }
         let slot = integrity.fetches.insert(MetadataFetch { media, from_media, waiters: Vec::from_iter(waiter) });

@@ -46,16 +46,20 @@ pub struct ControllerStats {
     pub tree_reads: u64,
     /// Reads that were answered from the write pending queue or from a write that was not in it yet.
     pub forwarded_reads: u64,
-    /// Counter cache hits.
+    /// Lookups that found their counter block in the counter cache.
     pub counter_hits: u64,
-    /// Counter cache misses.
+    /// Lookups that did not find the block, and began to fetch it.
     pub counter_misses: u64,
+    /// Lookups that did not find the block because it was still being fetched.
+    pub counter_secondary_misses: u64,
     /// Counter blocks evicted.
     pub counter_evictions: u64,
     /// Lookups of lines of MACs and tree nodes that found them in their cache.
     pub metadata_hits: u64,
-    /// Lookups of lines of MACs and tree nodes that did not find them.
+    /// Lookups of lines of MACs and tree nodes that did not find them, and began to fetch them.
     pub metadata_misses: u64,
+    /// Lookups of lines of MACs and tree nodes that did not find them because they were still being fetched.
+    pub metadata_secondary_misses: u64,
     /// MACs computed and checked.
     pub macs: u64,
     /// Nodes and counter blocks hashed for an update or a check of the tree.
@@ -71,10 +75,24 @@ pub struct ControllerStats {
 }
 
 impl ControllerStats {
+    /// Hits over lookups of counter blocks, between 0 and 1; `None` without lookups.
+    pub fn counter_hit_rate(&self) -> Option<f64> {
+        hit_rate(self.counter_hits, self.counter_misses + self.counter_secondary_misses)
+    }
+
+    /// Hits over lookups of lines of MACs and tree nodes, between 0 and 1; `None` without lookups.
+    pub fn metadata_hit_rate(&self) -> Option<f64> {
+        hit_rate(self.metadata_hits, self.metadata_misses + self.metadata_secondary_misses)
+    }
+
     /// Mean number of entries in the write pending queue over a period of `elapsed` picoseconds.
     pub fn mean_occupancy(&self, elapsed: Ps) -> f64 {
         if elapsed == 0 { 0.0 } else { self.occupancy_ps as f64 / elapsed as f64 }
     }
+}
+
+fn hit_rate(hits: u64, others: u64) -> Option<f64> {
+    (hits + others > 0).then(|| hits as f64 / (hits + others) as f64)
 }
 
 /// The counts of the current measurement period, and the state that they are computed from.

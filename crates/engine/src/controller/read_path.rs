@@ -87,12 +87,15 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         }
     }
 
-    /// Counts a lookup of the block `id` in the counter cache.
+    /// Counts a lookup of the block `id` in the counter cache. Must be called before a miss begins to fetch the block.
     pub fn count_lookup(&mut self, id: CounterBlock, hit: bool) {
+        let stats = &mut self.memory.meter.stats;
         let (counted, act) = if hit {
-            (&mut self.memory.meter.stats.counter_hits, CounterCacheAct::Hit)
+            (&mut stats.counter_hits, CounterCacheAct::Hit)
+        } else if self.engine.counters.fetch_of(id).is_some() {
+            (&mut stats.counter_secondary_misses, CounterCacheAct::SecondaryMiss)
         } else {
-            (&mut self.memory.meter.stats.counter_misses, CounterCacheAct::Miss)
+            (&mut stats.counter_misses, CounterCacheAct::Miss)
         };
         *counted += 1;
         self.memory.observer.counter_cache(self.memory.queue.now(), id, act);

@@ -16,7 +16,7 @@ use serde::{Serialize, Serializer};
 pub struct Exercised {
     /// Dirty lines that were evicted from the caches.
     pub evictions: u64,
-    /// Counter cache misses.
+    /// Counter cache misses that fetched the block.
     pub counter_misses: u64,
     /// Number of times that a write found the write pending queue full.
     pub wpq_full: u64,

@@ -251,6 +251,7 @@ impl Observer for Recorder {
         let kind = match act {
             CounterCacheAct::Hit => "hit",
             CounterCacheAct::Miss => "miss",
+            CounterCacheAct::SecondaryMiss => "secondary miss",
             CounterCacheAct::Filled => "fill",
             CounterCacheAct::Evicted { dirty: true } => "evict, dirty",
             CounterCacheAct::Evicted { dirty: false } => "evict",

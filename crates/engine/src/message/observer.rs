@@ -11,8 +11,10 @@ use crate::kernel::Ps;
 pub enum CounterCacheAct {
     /// A lookup found the block.
     Hit,
-    /// A lookup did not find the block.
+    /// A lookup did not find the block, and fetches it.
     Miss,
+    /// A lookup did not find the block because it is already being fetched.
+    SecondaryMiss,
     /// The block was filled.
     Filled,
     /// The block was evicted. `dirty`: it held counters that memory does not have.

@@ -1,7 +1,7 @@
 //! The figures of controller and device that every report has.
 
 use crate::config::Machine;
-use crate::controller::Controller;
+use crate::controller::{Controller, ControllerStats};
 use crate::device::Device;
 use crate::kernel::{Ps, ps_to_ns};
 use crate::parts::Design;
@@ -35,7 +35,6 @@ impl Figures {
     ) -> Self {
         let stats = controller.stats(now);
         let media = device.stats();
-        let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let transfer = design.media_layout(machine).transfer_bytes();
         let metadata_writes = stats.counter_writes + stats.mac_writes + stats.tree_writes + stats.table_writes;
         let writes = stats.data_writes + stats.log_writes + metadata_writes;
@@ -66,16 +65,7 @@ impl Figures {
                 row_hits: media.row_hits,
                 bank_busy_ns: ps_to_ns(media.bank_busy_ps),
             },
-            counter_cache: if design.has_counter_cache() {
-                CounterCacheReport {
-                    hits: Some(stats.counter_hits),
-                    misses: Some(stats.counter_misses),
-                    hit_rate: ratio(stats.counter_hits, stats.counter_hits + stats.counter_misses),
-                    evictions: Some(stats.counter_evictions),
-                }
-            } else {
-                CounterCacheReport::default()
-            },
+            counter_cache: if design.has_counter_cache() { counter_cache(&stats) } else { Default::default() },
             wpq: WpqReport {
                 admitted: stats.admitted,
                 counter_writes_coalesced: stats.counter_writes_coalesced,
@@ -87,12 +77,23 @@ impl Figures {
             integrity: design.integrity.map(|_| IntegrityReport {
                 hits: stats.metadata_hits,
                 misses: stats.metadata_misses,
-                hit_rate: ratio(stats.metadata_hits, stats.metadata_hits + stats.metadata_misses),
+                secondary_misses: stats.metadata_secondary_misses,
+                hit_rate: stats.metadata_hit_rate(),
                 macs: stats.macs,
                 hashes: stats.hashes,
                 writes_coalesced: stats.integrity_writes_coalesced,
                 alarms: stats.alarms,
             }),
         }
+    }
+}
+
+fn counter_cache(stats: &ControllerStats) -> CounterCacheReport {
+    CounterCacheReport {
+        hits: Some(stats.counter_hits),
+        misses: Some(stats.counter_misses),
+        secondary_misses: Some(stats.counter_secondary_misses),
+        hit_rate: stats.counter_hit_rate(),
+        evictions: Some(stats.counter_evictions),
     }
 }

@@ -9,6 +9,7 @@
 //! Addresses beyond the device's capacity are folded into it.
 
 use super::host_memory::{self, Needs};
+use super::response::{ResponseTimes, Responses};
 use super::{ENGINE_BUILD, ENGINE_VERSION, Failure};
 use crate::assembly::{LineSystem, memory_map};
 use crate::config::{ConfigError, RunConfig, config_digest};
@@ -72,12 +73,19 @@ pub struct LineReport {
     pub writes: u64,
     /// Accesses whose address was folded into the device's.
     pub folded: u64,
-    /// Accesses that waited for room.
+    /// Accesses that were sent after their cycle, because there was no room for them or for one before them; in a trace
+    /// without cycles, those that found no room.
     pub waited: u64,
     /// Time from the first access until everything is on the media.
     pub simulated_ns: f64,
+    /// Time from the first access until the last answer.
+    pub finish_ns: f64,
     /// Accesses per simulated second, from the first sent to the last answered.
     pub requests_per_second: f64,
+    /// Time from the cycle of a read to its decrypted line; `null` without reads, or if the trace has no cycles.
+    pub read_response_ns: Option<ResponseTimes>,
+    /// Time from the cycle of a write until it is in the persistence domain.
+    pub write_response_ns: Option<ResponseTimes>,
     /// Mean time from the sending of a read to its decrypted line; `null` without reads.
     pub read_latency_ns: Option<f64>,
     /// Mean time from the sending of a write until it is in the persistence domain.
@@ -92,7 +100,13 @@ pub struct LineReport {
     pub media_writes: u64,
     /// Counter blocks among the media writes.
     pub counter_writes: u64,
-    /// Share of lookups that the counter cache answered.
+    /// Lookups that found their block in the counter cache; `null` without one.
+    pub counter_hits: Option<u64>,
+    /// Lookups that did not find their block, and fetched it.
+    pub counter_misses: Option<u64>,
+    /// Lookups that did not find their block because it was already being fetched.
+    pub counter_secondary_misses: Option<u64>,
+    /// Hits over these lookups.
     pub counter_hit_rate: Option<f64>,
     /// Reads that were answered from the write pending queue or from a write that was not in it yet.
     pub forwarded_reads: u64,
@@ -205,6 +219,8 @@ impl Mean {
 /// A request in flight, by its token.
 #[derive(Clone, Copy)]
 struct UnderWay {
+    /// When the trace says that it is sent, if it says so.
+    due: Option<Ps>,
     sent: Ps,
     write: bool,
 }
@@ -217,6 +233,7 @@ struct Run<'a> {
     under_way: Vec<UnderWay>,
     free: Vec<u32>,
     latency: [Mean; 2],
+    response_times: [Responses; 2],
     last_answer: Ps,
 }
 
@@ -229,6 +246,7 @@ impl<'a> Run<'a> {
             under_way: Vec::new(),
             free: Vec::new(),
             latency: [Mean::default(); 2],
+            response_times: <[Responses; 2]>::default(),
             last_answer: 0,
         }
     }
@@ -248,37 +266,39 @@ impl<'a> Run<'a> {
                 Response::Written { token } => token.0,
                 _ => continue,
             };
-            let UnderWay { sent, write } = self.under_way[token as usize];
+            let UnderWay { due, sent, write } = self.under_way[token as usize];
             self.latency[usize::from(write)].add(now - sent);
+            if let Some(due) = due {
+                self.response_times[usize::from(write)].add(now - due);
+            }
             self.free.push(token);
             self.last_answer = now;
         }
         Ok(true)
     }
 
-    /// Sends an access to `line`, not before `wanted`; `written` has the bytes of a write. Returns whether it had to
+    /// Sends an access to `line`, not before it is `due`; `written` has the bytes of a write. Returns whether it had to
     /// wait.
-    fn send(&mut self, wanted: Ps, line: Line, written: Option<&LineBytes>) -> Result<bool, Failure> {
+    fn send(&mut self, due: Option<Ps>, line: Line, written: Option<&LineBytes>) -> Result<bool, Failure> {
         let write = written.is_some();
         let op = if write { MediaOp::Write } else { MediaOp::Read };
         // An access that waited may have left its followers behind their times. They too find the queues as those
         // before them, which arrive now, leave them.
+        let wanted = due.unwrap_or_else(|| self.system.now());
         let earliest = wanted.max(self.system.now());
         while self.system.next_event_at().is_some_and(|at| at <= earliest) {
             self.advance()?;
         }
         self.system.wait_until(earliest);
-        let mut waited = false;
         while !self.system.accepts(op) {
-            waited = true;
             assert!(self.advance()?, "a queue is full and nothing is left to happen");
         }
         let sent = self.system.now();
         let token = self.free.pop().unwrap_or_else(|| {
-            self.under_way.push(UnderWay { sent, write });
+            self.under_way.push(UnderWay { due, sent, write });
             self.under_way.len() as u32 - 1
         });
-        self.under_way[token as usize] = UnderWay { sent, write };
+        self.under_way[token as usize] = UnderWay { due, sent, write };
         match written {
             Some(bytes) => {
                 self.system.observer.sent(line, sent);
@@ -286,7 +306,7 @@ impl<'a> Run<'a> {
             }
             None => self.system.read_now(line, token),
         }
-        Ok(waited && sent > wanted)
+        Ok(sent > wanted)
     }
 }
 
@@ -344,7 +364,7 @@ pub fn run_line_trace(
     while run.advance()? {}
     run.system.flush();
     while run.advance()? {}
-    Ok(run.report(config, trace, clock_mhz, &sent, begun.elapsed().as_secs_f64()))
+    Ok(run.report(config, design, trace, clock_mhz, &sent, begun.elapsed().as_secs_f64()))
 }
 
 impl Run<'_> {
@@ -367,17 +387,16 @@ impl Run<'_> {
             {
                 // Time begins with the first access, because traces are cut out of longer runs.
                 let first = *first_cycle.get_or_insert(cycle.unwrap_or(0));
-                let wanted = time_of(cycle.unwrap_or(first) - first, clock_mhz)
+                let due = time_of(cycle.unwrap_or(first) - first, clock_mhz)
                     .ok_or_else(|| reader.malformed(Expected("a cycle in the first hundred days of simulated time")))?;
                 let line = Line(address / LINE_BYTES % lines);
                 all.folded += u64::from(address / LINE_BYTES >= lines);
                 self.system.prefetch(line);
-                ahead.push_back((cycle.map(|_| wanted), line, write, bytes));
+                ahead.push_back((cycle.map(|_| due), line, write, bytes));
             }
-            let Some((wanted, line, write, bytes)) = ahead.pop_front() else { break };
-            let wanted = wanted.unwrap_or_else(|| self.system.now());
+            let Some((due, line, write, bytes)) = ahead.pop_front() else { break };
             let written = write.then(|| bytes.unwrap_or_else(|| made_up(line, all.writes)));
-            all.waited += u64::from(self.send(wanted, line, written.as_ref())?);
+            all.waited += u64::from(self.send(due, line, written.as_ref())?);
             all.requests += 1;
             all.writes += u64::from(write);
             if all.requests.is_multiple_of(ACCESSES_PER_REPORT) {
@@ -392,6 +411,7 @@ impl Run<'_> {
     fn report(
         &mut self,
         config: &RunConfig,
+        design: &Design,
         trace: &LineTrace,
         clock_mhz: u64,
         sent: &Sent,
@@ -401,7 +421,7 @@ impl Run<'_> {
         let now = self.system.now();
         let stats = self.system.controller.stats(now);
         let device = self.system.device.stats();
-        let lookups = stats.counter_hits + stats.counter_misses;
+        let counter_cache = design.has_counter_cache().then_some(());
         let per_second = |seconds: f64| if seconds > 0.0 { requests as f64 / seconds } else { 0.0 };
         LineReport {
             schema: 1,
@@ -424,6 +444,9 @@ impl Run<'_> {
             waited,
             simulated_ns: ps_to_ns(now),
             requests_per_second: per_second(self.last_answer as f64 / PS_PER_SECOND),
+            finish_ns: ps_to_ns(self.last_answer),
+            read_response_ns: self.response_times[0].report(),
+            write_response_ns: self.response_times[1].report(),
             read_latency_ns: self.latency[0].ns(),
             write_latency_ns: self.latency[1].ns(),
             media_write_latency_ns: self.system.observer.arrived.ns(),
@@ -431,7 +454,10 @@ impl Run<'_> {
             counter_reads: device.counter_reads,
             media_writes: device.writes,
             counter_writes: device.counter_writes,
-            counter_hit_rate: (lookups > 0).then(|| stats.counter_hits as f64 / lookups as f64),
+            counter_hits: counter_cache.map(|()| stats.counter_hits),
+            counter_misses: counter_cache.map(|()| stats.counter_misses),
+            counter_secondary_misses: counter_cache.map(|()| stats.counter_secondary_misses),
+            counter_hit_rate: stats.counter_hit_rate(),
             forwarded_reads: stats.forwarded_reads,
             event_digest: format!("{:016x}", self.system.digest()),
             host: LineHost { seconds, requests_per_second: per_second(seconds) },

@@ -4,12 +4,12 @@ use super::power_cost::{self, Held};
 use super::{Bases, Failure, Figures, Source, Watch};
 use crate::assembly::System;
 use crate::cache::{CacheCounts, CacheStats};
-use crate::config::{RunConfig, config_digest};
+use crate::config::{Machine, RunConfig, config_digest};
 use crate::cpu::{Core, CoreStats};
 use crate::kernel::{Ps, ps_to_ns};
-use crate::message::{NoObserver, Observer};
+use crate::message::{LINE_BYTES, NoObserver, Observer};
 use crate::parts::Design;
-use crate::stats::{AtCrash, CacheReport, CoreReport, Host, Latency, Recorded, RunReport};
+use crate::stats::{AtCrash, CacheReport, CoreReport, Host, Latency, Nvm, Recorded, RunReport};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -98,6 +98,7 @@ fn report<O: Observer>(
         event_digest: format!("{:016x}", system.queue.digest()),
         transaction_latency_ns: Latency::of(&mut latencies),
         throughput_tps: if elapsed == 0 { 0.0 } else { transactions as f64 * 1e12 / elapsed as f64 },
+        no_writes: no_writes(&config.machine, source, &figures.nvm),
         nvm: figures.nvm,
         counter_cache: figures.counter_cache,
         wpq: figures.wpq,
@@ -122,6 +123,21 @@ fn report<O: Observer>(
             peak_rss_bytes: peak_rss_bytes(),
         },
     }
+}
+
+/// Why a run has written nothing to the device, if it has not. What was stored is still in the caches then; the trace or
+/// workload fits them if no more lines were read, either, than the largest cache has.
+fn no_writes(machine: &Machine, source: &Source, nvm: &Nvm) -> Option<&'static str> {
+    let largest = [&machine.l1, &machine.l2, &machine.l3].map(|level| level.size.0).into_iter().max();
+    let fits = largest.is_some_and(|bytes| nvm.data_reads * LINE_BYTES <= bytes);
+    let stores = source.trace_summary().is_none_or(|trace| trace.stores > 0);
+    (nvm.writes == 0).then_some(match (source.is_trace(), stores, fits) {
+        (_, false, _) => "the trace stores nothing",
+        (true, true, true) => "the trace fits the caches",
+        (true, true, false) => "what the trace stores stays in the caches",
+        (false, true, true) => "the workload fits the caches",
+        (false, true, false) => "what the workload stores stays in the caches",
+    })
 }
 
 fn cache_reports(counts: &CacheCounts) -> Vec<CacheReport> {

@@ -51,6 +51,8 @@ pub struct RunReport {
     pub throughput_tps: f64,
     /// Figures of the device.
     pub nvm: Nvm,
+    /// Why no write reached the device; null if one did.
+    pub no_writes: Option<&'static str>,
     /// Figures of the counter cache; nulls without encryption.
     pub counter_cache: CounterCacheReport,
     /// Figures of the write pending queue.
@@ -183,14 +185,17 @@ pub struct Nvm {
     pub bank_busy_ns: f64,
 }
 
-/// Counter cache figures.
+/// Counter cache figures. A lookup is a hit, a miss or a secondary miss.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CounterCacheReport {
     /// Lookups that found the block; null without a counter cache.
     pub hits: Option<u64>,
-    /// Lookups that did not find the block; null without a counter cache.
+    /// Lookups that did not find the block, and fetched it; null without a counter cache.
     pub misses: Option<u64>,
-    /// Share of hits; null without lookups.
+    /// Lookups that did not find the block because it was already being fetched: its miss register answers them when
+    /// it arrives. Null without a counter cache.
+    pub secondary_misses: Option<u64>,
+    /// Hits over lookups; null without lookups.
     pub hit_rate: Option<f64>,
     /// Number of blocks evicted; null without a counter cache.
     pub evictions: Option<u64>,
@@ -216,7 +221,8 @@ pub struct CacheReport {
     pub level: u8,
     /// Number of accesses that the level served.
     pub hits: u64,
-    /// Number of accesses that the level passed on.
+    /// Number of accesses that the level passed on. The first level's include secondary misses: accesses to a line that
+    /// a miss register already waits for.
     pub misses: u64,
     /// Mean latency of its hits; null without hits.
     pub mean_latency_ns: Option<f64>,
@@ -245,9 +251,11 @@ pub struct Crypto {
 pub struct IntegrityReport {
     /// Lookups that found a line of MACs or a tree node in its cache.
     pub hits: u64,
-    /// Lookups that did not find it.
+    /// Lookups that did not find it, and fetched it.
     pub misses: u64,
-    /// Share of hits; null without lookups.
+    /// Lookups that did not find it because it was already being fetched.
+    pub secondary_misses: u64,
+    /// Hits over lookups; null without lookups.
     pub hit_rate: Option<f64>,
     /// MACs of data lines computed and checked.
     pub macs: u64,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::{Variant, load_machine};
 use crate::design;
+use crate::message::NoObserver;
 
 fn config(design: &Design, set: &[&str]) -> RunConfig {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
@@ -47,6 +48,99 @@ fn a_trace_keeps_its_cycles_and_begins_with_its_first() {
     assert!(report.read_latency_ns.unwrap() < 500.0);
 }
 
+/// When each access is answered after it is due, in picoseconds, counted beside the run: reads and writes, each in
+/// ascending order. The accesses are of (nanosecond, whether it writes, line).
+fn counted(name: &str, accesses: &[(u64, bool, u64)]) -> [Vec<Ps>; 2] {
+    let design = design::find(name, Variant::Hardened).unwrap();
+    let config = config(&design, &[]);
+    let base = Arc::new(FilledBase { end: 1 << 30, line: [0x5a; 64] });
+    let mut system = LineSystem::new(&config.machine, &design, base, config.seed, NoObserver).unwrap();
+    let mut answered: Vec<Option<Ps>> = vec![None; accesses.len()];
+    let mut advance = |system: &mut LineSystem<NoObserver>| {
+        let Some(answers) = system.advance() else { return false };
+        let tokens: Vec<u32> = answers
+            .iter()
+            .filter_map(|answer| match *answer {
+                Response::Read { token, .. } => Some(token),
+                Response::Written { token } => Some(token.0),
+                _ => None,
+            })
+            .collect();
+        tokens.iter().for_each(|&token| answered[token as usize] = Some(system.now()));
+        true
+    };
+    for (token, &(ns, write, line)) in accesses.iter().enumerate() {
+        let at = system.now().max(ns * 1_000);
+        while system.next_event_at().is_some_and(|next| next <= at) {
+            advance(&mut system);
+        }
+        system.wait_until(at);
+        while !system.accepts(if write { MediaOp::Write } else { MediaOp::Read }) {
+            assert!(advance(&mut system));
+        }
+        if write {
+            system.write_now(Line(line), &[1; 64], token as u32);
+        } else {
+            system.read_now(Line(line), token as u32);
+        }
+    }
+    while advance(&mut system) {}
+    system.flush();
+    while advance(&mut system) {}
+    let mut times = [Vec::new(), Vec::new()];
+    for (&(ns, write, _), answered) in accesses.iter().zip(&answered) {
+        times[usize::from(write)].push(answered.unwrap() - ns * 1_000);
+    }
+    times.iter_mut().for_each(|times| times.sort_unstable());
+    times
+}
+
+#[test]
+fn a_read_that_writes_hold_back_waits_in_its_response_time() {
+    let mut accesses: Vec<(u64, bool, u64)> = (0..80).map(|n| (n, true, 0x4000 + n)).collect();
+    accesses.push((80, false, 0x24000));
+    let line = |&(ns, write, line): &(u64, bool, u64)| {
+        format!("{:#x} {} {ns}\n", line * 64, if write { "WRITE" } else { "READ" })
+    };
+    let text: String = accesses.iter().map(line).collect();
+    let reports = ["unencrypted", "secpm"].map(|name| {
+        let (report, [reads, writes]) = (run_on(name, &[], &text).unwrap(), counted(name, &accesses));
+        let ns = |ps: Ps| ps as f64 / 1_000.0;
+        let (read, write) = (report.read_response_ns.unwrap(), report.write_response_ns.unwrap());
+        let only = ns(reads[0]);
+        assert_eq!(read, ResponseTimes { mean: only, p50: only, p99: only, p999: only, max: only });
+        // The read is the last access, due after 80 ns, and the last answer.
+        assert_eq!((reads.len(), writes.len(), report.finish_ns), (1, 80, only + 80.0));
+        assert!(only > report.read_latency_ns.unwrap() + 1_000.0, "the read waits: {report:?}");
+        assert_eq!(write.mean, ns(writes.iter().sum()) / 80.0);
+        for (found, rank) in [(write.p50, 40), (write.p99, 80), (write.p999, 80), (write.max, 80)] {
+            let exact = ns(writes[rank - 1]);
+            assert!(exact <= found && found <= exact * 1.0001, "{found} for {exact}");
+        }
+        report
+    });
+    // The mean from sending is the other way round.
+    let [plain, secpm] = &reports;
+    assert!(plain.read_latency_ns > secpm.read_latency_ns, "{plain:?} {secpm:?}");
+    assert!(plain.finish_ns > secpm.finish_ns || plain.waited > 0);
+}
+
+#[test]
+fn a_trace_without_cycles_has_no_response_times() {
+    let report = run("unencrypted", "LD 0x1000\nST 0x2000\n");
+    assert_eq!((report.read_response_ns, report.write_response_ns), (None, None));
+    assert!(report.finish_ns > 0.0 && report.finish_ns <= report.simulated_ns);
+}
+
+#[test]
+fn an_access_behind_one_that_found_no_room_has_waited_too() {
+    // The first write that finds no room holds back those of the other bank, for which there is room at once.
+    let text: String = (0..200u64).map(|n| format!("{:#x} WRITE 0\n", n * 64)).collect();
+    let report = run("unencrypted", &text);
+    let room = config(&design::find("unencrypted", Variant::Hardened).unwrap(), &[]).machine.controller.wpq_entries;
+    assert!(report.waited >= 200 - 2 * u64::from(room), "{report:?}");
+}
+
 #[test]
 fn without_cycles_the_queues_are_kept_full_and_no_fuller() {
     let text: String =
@@ -57,6 +151,17 @@ fn without_cycles_the_queues_are_kept_full_and_no_fuller() {
     let at_once = run_on("secpm", &["controller.read_queue_entries=1"], &text).unwrap();
     assert!(at_once.requests_per_second < report.requests_per_second);
     assert!(at_once.read_latency_ns.unwrap() <= report.read_latency_ns.unwrap());
+}
+
+#[test]
+fn a_lookup_of_a_block_on_its_way_is_a_secondary_miss() {
+    let of_page = "0x0 READ 0\n0x40 READ 0\n0x80 READ 1\n0xc0 READ 100000\n0x1000 WRITE 200000\n0x1040 WRITE 200000\n";
+    let lookups = |report: &LineReport| (report.counter_hits, report.counter_misses, report.counter_secondary_misses);
+    let report = run("secpm", of_page);
+    assert_eq!(lookups(&report), (Some(1), Some(2), Some(3)));
+    assert_eq!((report.counter_reads, report.counter_hit_rate), (2, Some(1.0 / 6.0)));
+    let without = run("unencrypted", of_page);
+    assert_eq!((lookups(&without), without.counter_hit_rate), ((None, None, None), None));
 }
 
 #[test]
@@ -86,7 +191,7 @@ fn an_interruption_is_heard_before_many_more_events() {
             LineSystem::new(&config.machine, &design, base.clone(), config.seed, MediaWrites::default()).unwrap();
         let mut run = Run::new(system, &cancel);
         while stop.is_some_and(|events| run.system.events() < events) {
-            run.send(0, Line(0), None).unwrap();
+            run.send(Some(0), Line(0), None).unwrap();
         }
         cancel.store(stop.is_some(), Ordering::Relaxed);
         let sent = run.send_all(&trace, 1 << 24, 1000, &|_| {});
