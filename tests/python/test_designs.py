@@ -74,8 +74,8 @@ def test_files_are_taken_by_every_call(mine: str) -> None:
     assert (frame["baseline"].unique().to_list(), frame["form"].unique().to_list()) == (["mine"], ["plain"])
     assert not cp.crash(path, "array", machine="small", transactions=20, footprint="16KiB").holds
     assert cp.design(path).summary == "SecPM without its staging register"
-    assert cp.design_parts(path, "published")["append_order"] == "unit-order"
-    assert cp.design_parts(path)["append_order"] == "bump-order"
+    assert cp.design_parts(path, "published")["minor_reset"] == "at-once"
+    assert cp.design_parts(path)["minor_reset"] == "with-done-bit"
 
 
 def test_two_designs_of_one_name_cannot_be_told_apart(cli: Cli, mine: str, tmp_path: Path) -> None:

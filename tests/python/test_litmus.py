@@ -36,7 +36,8 @@ class TestTheList:
         assert len(set(kinds)) == len(kinds), "rows that cannot be told apart"
 
     def test_each_published_reading_that_must_be_hardened_is_broken_by_one(self) -> None:
-        broken = {row.design for _, row in ROWS if row.expected == FAILS and row.variant == "published"}
+        failing = (row for _, row in ROWS if row.expected == FAILS and "fault" not in row.options)
+        broken = {row.design for row in failing if row.variant == "published"}
         safe = {"unencrypted", "ideal", "adr", "eadr", "co-located-cc"}
         # What the published readings of anubis-asit and sca-tree lose, the campaign shows: no paper that is quoted here
         # has these designs.
@@ -270,7 +271,11 @@ class TestTheHoles:
         assert (outcome.code, outcome.out) == (3, "")
         assert "the caches and the program disagree" in outcome.err
         assert cli(*arguments, "--set", "controller.aes_units=1").code == 0
-        assert cli(*(word if word != "published" else "hardened" for word in arguments)).code == 0
+        assert cli(*arguments, "--set", "design.append_order=bump-order").code == 0
+        without = [word for word in arguments if word != "design.append_order=unit-order"]
+        assert len(without) == len(arguments) - 1
+        without.remove("--set")
+        assert cli(*without).code == 0
 
 
 def test_the_page_lists_every_test() -> None:

@@ -67,8 +67,8 @@ pub enum ItemMetadata {
     /// It lies beside the items and is written in addition: head and tail of a queue, headers of nodes.
     Beside,
     /// It lies in the items, so that a transaction of `array`, `queue` or `hash` writes the lines of its size and no more:
-    /// one line at 64 bytes (secpm section 4.2.1, "only a cache line is written"). The other structures are as with
-    /// `beside`.
+    /// one line at 64 bytes (secpm section 4.2.1, "only a cache line is written"). An array then swaps neighbours and not
+    /// the random entries of section 4.1. The other structures are as with `beside`.
     Inside,
 }
 

@@ -48,7 +48,7 @@ macro_rules! faults {
 
 faults! {
     StagingRegister "staging-register" "No register holds line and counter until the pad is done: the counter is appended first, the line later."
-    AppendOrder "append-order" "Pairs of one page are appended in the order of the AES circuits, not of their counter bumps."
+    AppendOrder "append-order" "Counter blocks of one page are appended in the order of the AES circuits, not of their counter bumps."
     CounterWriteThrough "counter-write-through" "Counters stay in the counter cache until they are evicted."
     CwrAddressCheck "cwr-address-check" "Counter write reduction removes the oldest queued counter block, whatever its address."
     ReencryptionStatus "reencryption-status" "The status register of page re-encryption does not survive a loss of power."
@@ -183,7 +183,9 @@ impl Fault {
             Fault::StagingRegister if staging != Domain::Absent => {
                 turn(&mut parts.write_path, WritePath::StagedPair, WritePath::WriteThrough)
             }
-            Fault::AppendOrder if write_path.at_encrypted(true) == Admit::Pair => {
+            Fault::AppendOrder
+                if write_path.at_encrypted(true) == Admit::Pair || write_path.at_bump() == Admit::Counter =>
+            {
                 turn(&mut parts.append_order, AppendOrder::BumpOrder, AppendOrder::UnitOrder)
             }
             Fault::CounterWriteThrough if store == CounterStore::Region && !write_path.defers_counter(true) => {

@@ -301,25 +301,26 @@ pub enum CounterUpdate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum WritebackOrder {
-    /// Nothing: it writes whatever the counter cache holds when the request arrives.
+    /// Earlier writes to lines of the block whose data is not queued yet.
     #[default]
     #[strum(props(paper = "counter-atomicity, section 4.3"))]
-    AtOnce,
-    /// Earlier writes to lines of the block whose data is not queued yet.
-    #[strum(props(paper = "hardened reading of counter-atomicity"))]
     AfterData,
+    /// Nothing: it writes whatever the counter cache holds when the request arrives.
+    #[strum(props(paper = "seeded fault"))]
+    AtOnce,
 }
 
 /// Which waiting admissions may overtake others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
 #[strum(serialize_all = "kebab-case")]
 pub enum AppendOrder {
-    /// Pairs of one page are appended in the order in which their counters were incremented.
+    /// Pairs of one page are appended in the order in which their counters were incremented, which is that of their
+    /// flushes.
     #[default]
-    #[strum(props(paper = "hardened reading of secpm"))]
+    #[strum(props(paper = "secpm, section 3.4.3"))]
     BumpOrder,
     /// The lowest-numbered AES circuit with a finished line goes first; no other order holds.
-    #[strum(props(paper = "secpm, section 3.3.2"))]
+    #[strum(props(paper = "seeded fault"))]
     UnitOrder,
 }
 

@@ -129,3 +129,55 @@ fn register_bytes(name: RegisterName, machine: &Machine) -> u64 {
 fn bytes_for(largest: u32) -> u64 {
     u64::from((u32::BITS - largest.leading_zeros()).div_ceil(8))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Variant, preset};
+    use crate::design::find;
+
+    fn register(name: RegisterName, paper: &str) -> u64 {
+        register_bytes(name, &preset(paper).unwrap())
+    }
+
+    fn survives(design: &str, item: &str, paper: &str) -> u64 {
+        let items = on_chip(&find(design, Variant::Published).unwrap(), &preset(paper).unwrap(), 1);
+        items.into_iter().find(|kept| kept.item == item).unwrap().bytes
+    }
+
+    /// What papers give the bytes of, as it is here on their machines.
+    fn here() -> [(&'static str, u64); 9] {
+        let circuits = u64::from(preset("secpm").unwrap().controller.aes_units);
+        let pads = find("sepencr", Variant::Published).unwrap().cache_pads;
+        [
+            ("register beside an AES circuit", register(RegisterName::StagingRegister, "secpm") / circuits),
+            ("status register of page re-encryption", register(RegisterName::ReencryptionStatus, "secpm")),
+            ("data write queue", survives("fca", "write pending queue", "counter-atomicity")),
+            ("counter write queue", survives("fca", "counter write queue", "counter-atomicity")),
+            ("log metadata registers", register(RegisterName::LogMetadata, "easy-pm")),
+            ("recent-ciphertext registers", register(RegisterName::RecentCiphertext, "easy-pm")),
+            ("incr-counter", register(RegisterName::IncrCounter, "sepencr")),
+            ("counter of the cache pads", register(RegisterName::BootCounter, "sepencr")),
+            ("pads in the caches, eight cores", LINE_BYTES * cache::data_slots(&preset("sepencr").unwrap(), 8, pads)),
+        ]
+    }
+
+    /// The page has what a paper states beside what it is here, and a reason where the two differ.
+    #[test]
+    fn the_page_compares_stated_bytes_with_those_that_are_here() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/recovery.md")).unwrap();
+        let (_, rest) =
+            page.split_once("| what | paper | bytes, stated | bytes here | why |\n|---|---|---|---|---|\n").unwrap();
+        let (table, _) = rest.split_once("\n\n").unwrap();
+        let mut shown = Vec::new();
+        for row in table.lines() {
+            let [_, what, _, stated, here, why, _] = row.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
+                panic!("{row}")
+            };
+            let bytes = |cell: &str| cell.replace(',', "").parse::<u64>().unwrap();
+            assert_eq!(bytes(stated) == bytes(here), why.is_empty(), "{row}");
+            shown.push((what, bytes(here)));
+        }
+        assert_eq!(shown, here());
+    }
+}

@@ -1,9 +1,10 @@
 //! When the counter-atomicity family answers, to the picosecond, and which entries of its queues are ready at that time
 //! (counter-atomicity section 5.2.2 and Figure 6).
 
-use super::common::{LATE, Times, line, reading, run, system, times};
+use super::common::{LATE, Times, line, of_design, run, system, times};
 use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, AddressMapping, CounterPlacement, Machine, Variant};
+use counterpoint_engine::design::{self, faults::Fault};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{CounterBlock, Coverage, MediaLine, NoObserver};
 
@@ -143,20 +144,24 @@ fn draining_begins_with_the_pair_that_reaches_the_high_watermark() {
 }
 
 #[test]
-fn a_write_back_of_counters_waits_for_earlier_data_of_the_block_or_as_published_for_nothing() {
+fn a_write_back_of_counters_waits_for_earlier_data_of_the_block_or_without_the_order_for_nothing() {
     let machine = held(64, 16);
     let t = Times::of(&machine);
     let encrypted = LATE + t.counter_cache + t.aes;
     let block = MediaLine::counter(CounterBlock(0));
-    for (variant, acknowledged) in [(Variant::Hardened, encrypted), (Variant::Published, LATE)] {
-        let mut system = reading(&machine, "sca", variant, NoObserver);
+    let readings = [Variant::Published, Variant::Hardened].map(|variant| design::find("sca", variant).unwrap());
+    let at_once = Fault::WritebackOrder.apply(&readings[1]).unwrap();
+    let ordered = readings.map(|design| (design, encrypted));
+    for (design, acknowledged) in ordered.into_iter().chain([(at_once, LATE)]) {
+        let variant = design.variant;
+        let mut system = of_design(&machine, &design, NoObserver);
         warm(&mut system, &[0]);
         system.write(LATE, line(0, 3), &[1; 64], 0);
         system.write_back_counters(LATE, line(0, 0), 1);
         let mut answered = until(&mut system, encrypted);
         answered.sort_unstable();
         assert_eq!(answered, [(0, encrypted), (1, acknowledged)], "{variant:?}");
-        assert_eq!(ready(&system).contains(&block), variant == Variant::Hardened, "{variant:?}");
+        assert_eq!(ready(&system).contains(&block), acknowledged == encrypted, "{variant:?}");
         // A second one finds the counter that the first missed, or nothing.
         system.write_back_counters(2 * LATE, line(0, 7), 2);
         let answered = until(&mut system, 2 * LATE);

@@ -50,11 +50,16 @@ fn counters_that_stay_behind_break_every_workload() {
 }
 
 #[test]
-fn published_readings_fall_where_hardened_ones_hold() {
-    let units = json!({"set": ["controller.aes_units=2"]});
-    let mut requests: Vec<Value> = everywhere(&["secpm", "secpm-no-cwr"], "published");
-    requests = requests.iter().map(|request| with(request, units.clone())).collect();
-    requests.extend(everywhere(&["fca", "sca"], "published"));
+fn published_readings_and_hazards_fall_where_hardened_ones_hold() {
+    let mut requests: Vec<Value> = everywhere(&["fca", "sca"], "published");
+    // Its lines in flight are not marked, and may be lost.
+    requests.retain(|request| request["design"] != "sca" || request["workload"] != "linked-list");
+    // Two hazards that no reading has.
+    let by_circuit = json!({"set": ["controller.aes_units=2"], "fault": "append-order"});
+    let at_once = json!({"fault": "writeback-order"});
+    for (designs, fault) in [(&["secpm", "secpm-no-cwr"][..], by_circuit), (&["sca"], at_once)] {
+        requests.extend(everywhere(designs, "hardened").iter().map(|request| with(request, fault.clone())));
+    }
     requests.extend(["write-through", "secpm-workshop"].map(|design| request(design, "hardened", "linked-list")));
     requests.par_iter().for_each(assert_broken);
 }

@@ -65,6 +65,7 @@ const ROWS: &[Row] = &[
     row(Fault::StagingRegister, "secpm", "linked-list", LOST),
     row(Fault::StagingRegister, "secpm-no-cwr", "array", LOST),
     with(row(Fault::AppendOrder, "secpm", "array", LOST), FOUR_CIRCUITS),
+    with(row(Fault::AppendOrder, "write-through", "array", LOST), FOUR_CIRCUITS),
     with(row(Fault::CounterWriteThrough, "secpm", "btree", LOST), NO_OVERFLOW),
     row(Fault::CounterWriteThrough, "fca", "linked-list", LOST),
     with(row(Fault::CounterWriteThrough, "hw-log", "array", REUSED), NO_OVERFLOW),

@@ -139,7 +139,7 @@ fn the_verdict_is_told_apart() {
             "annotations",
             "with commit-counter-atomic, holds on design 'sca'",
         ),
-        (json!({"design": "sca", "workload": "linked-list", "variant": "published"}), "design", "recovered from"),
+        (json!({"design": "sca", "workload": "linked-list", "fault": "writeback-order"}), "design", "recovered from"),
         (
             json!({"design": "hw-log", "workload": "array", "leave_out": "flush-data"}),
             "annotations",

@@ -6,6 +6,7 @@ use crate::assembly::encryption_parts;
 use crate::audit::ledger_channel;
 use crate::config::{Machine, Variant, load_machine};
 use crate::design;
+use crate::design::faults::Fault;
 use crate::legal_states::hardware::Hardware;
 use crate::legal_states::history::History;
 use crate::legal_states::image::Encoder;
@@ -181,8 +182,14 @@ fn machine(units: u32) -> Machine {
     load_machine("small", &sets).unwrap()
 }
 
+/// Both readings of all designs, and two hazards that are in none of them.
 fn accepted() -> Vec<Design> {
-    let all = [Variant::Hardened, Variant::Published].into_iter().flat_map(design::all);
+    let all = [Variant::Hardened, Variant::Published].into_iter().flat_map(|variant| {
+        let hazards =
+            [("secpm", Fault::AppendOrder), ("write-through", Fault::AppendOrder), ("sca", Fault::WritebackOrder)];
+        let broken = hazards.map(|(name, fault)| fault.apply(&design::find(name, variant).unwrap()).unwrap());
+        design::all(variant).chain(broken)
+    });
     // The machine here does not search for counters.
     let searches = |step: &RecoveryStep| {
         matches!(step, RecoveryStep::RecoverCounters | RecoveryStep::RestoreContents | RecoveryStep::RestoreStale)

@@ -10,6 +10,7 @@ use counterpoint_engine::controller::Response;
 use counterpoint_engine::design;
 use counterpoint_engine::kernel::{Ps, ns_to_ps};
 use counterpoint_engine::message::{BaseImage, Line, LineBytes, Observer, OpSource, Page};
+use counterpoint_engine::parts::Design;
 use counterpoint_engine::{Job, LineSystem, System};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -96,9 +97,13 @@ pub fn system<O: Observer>(machine: &Machine, name: &str, observer: O) -> LineSy
 
 /// A reading of the design `name` on `machine`.
 pub fn reading<O: Observer>(machine: &Machine, name: &str, variant: Variant, observer: O) -> LineSystem<O> {
+    of_design(machine, &design::find(name, variant).unwrap(), observer)
+}
+
+/// A controller and device with `design`.
+pub fn of_design<O: Observer>(machine: &Machine, design: &Design, observer: O) -> LineSystem<O> {
     config::validate(machine).unwrap();
-    let design = design::find(name, variant).unwrap();
-    LineSystem::new(machine, &design, Arc::new(Full([7; 64])), 1, observer).unwrap()
+    LineSystem::new(machine, design, Arc::new(Full([7; 64])), 1, observer).unwrap()
 }
 
 /// Handles all events; returns the token and time of each answer, in order.
