@@ -101,7 +101,13 @@ def run(**figures: Any) -> Document:
 
 
 def matrix_of(**axes: Sequence[Any]) -> Any:
-    return parse({"base": {"workload": "array"}, "axes": {key: list(values) for key, values in axes.items()}}, "test")
+    return parse(
+        {
+            "base": {"workload": "array", "machine": "small"},
+            "axes": {key: list(values) for key, values in axes.items()},
+        },
+        "test",
+    )
 
 
 def test_a_quantity_compares_runs_that_differ_in_what_it_says() -> None:
@@ -342,6 +348,7 @@ def test_figures_are_measured_with_several_seeds() -> None:
     single = cp.reproduce("secpm-workshop", quick=True)
     assert (found.seeds, single.seeds) == (2, 1)
     assert (found.facts["seeds"], single.facts["seed"]) == ("1, 2", "1")
+    assert found.facts["machines"] == "secpm-workshop"
     assert int(found.facts["simulations"]) == 2 * int(single.facts["simulations"])
     for several, one in zip(found.claims, single.claims, strict=True):
         assert several.intervals and not one.intervals

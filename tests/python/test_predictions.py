@@ -83,7 +83,7 @@ def writes(count: int | None) -> Document:
 
 
 def designs(*names: str) -> Matrix:
-    return parse({"base": {"workload": "array"}, "axes": {"design": list(names)}}, "test")
+    return parse({"base": {"workload": "array", "machine": "small"}, "axes": {"design": list(names)}}, "test")
 
 
 def test_what_runs_have_beyond_a_third_one_is_compared() -> None:

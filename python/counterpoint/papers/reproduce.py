@@ -291,6 +291,7 @@ def _facts(names: Sequence[str], documents: Sequence[Document], scale: Scale, se
         "papers": ", ".join(names),
         "reading": "published",
         "scale": "quick: small footprints and few transactions" if scale == "quick" else "the papers' footprints",
+        "machines": ", ".join(dict.fromkeys(run["machine"] for run in documents)),
         "simulations": f"{len(documents):,}",
         "transactions per core": " to ".join(f"{count:,}" for count in dict.fromkeys((counted[0], counted[-1])))
         if counted

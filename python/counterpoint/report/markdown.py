@@ -34,7 +34,9 @@ def page(reproduction: Reproduction, paper: str) -> str:
 
 
 def _head(reproduction: Reproduction, paper: str) -> str:
-    facts = {name: value for name, value in reproduction.facts.items() if name not in ("papers", "simulations")}
+    facts = {
+        name: value for name, value in reproduction.facts.items() if name not in ("papers", "machines", "simulations")
+    }
     said = "; ".join(f"{name}: {value}" for name, value in facts.items())
     scale = f"{' --quick' if reproduction.quick else ''} --seeds {reproduction.seeds}"
     return f"{said + '.' if said else ''}\nWritten by `counterpoint reproduce {paper}{scale} --out DIR`.".strip()
