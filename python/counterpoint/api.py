@@ -24,7 +24,7 @@ from .options import (
     SingleRunOptions,
 )
 from .paths import checked_text
-from .request import Size, Variant, bytes_of, check_design, count, given, request
+from .request import Size, Variant, bounded, bytes_of, check_design, count, given, literal, request
 
 if TYPE_CHECKING:
     import polars as pl
@@ -136,6 +136,17 @@ def effective_parts(
         InputError: the parts contradict each other, or there is no such design, part or value.
     """
     return dict(_effective(check_design(name), tuple((stated or {}).items()), variant))
+
+
+def check_set(key: str, value: object) -> None:
+    """Checks that there is a machine value `key`, or with `design.` before it a part, and that it may have this value.
+
+    Whether the value goes with others is not checked.
+
+    Raises:
+        InputError: there is none, or it may not, in a sentence that does not say where the value stands.
+    """
+    _engine.check_set(f"{key}={literal(value)}")
 
 
 @lru_cache(1024)
@@ -557,8 +568,8 @@ def _points(
     """Transaction sizes with numbers of cores: the given ones, the rest as in the paper."""
     if tx_size is None and cores is None:
         return list(experiment.points)
-    sizes = [experiment.tx_size] if tx_size is None else _several(tx_size)
-    return list(product(sizes, [experiment.cores] if cores is None else _several(cores)))
+    sizes = [experiment.tx_size] if tx_size is None else _several("tx_size", tx_size)
+    return list(product(sizes, [experiment.cores] if cores is None else _several("cores", cores)))
 
 
 def _warmup(experiment: _Experiment, tx_size: Size) -> int | None:
@@ -571,8 +582,8 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _several(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+def _several(name: str, value: Any) -> list[Any]:
+    return bounded(name, value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
 def _run_many(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from typing import Unpack
+from itertools import product
+from typing import Any, Unpack
 
 from . import _engine, api
 from .errors import Interrupted
 from .options import RecoveryOptions
-from .request import check_design, given
+from .request import bounded, check_design, given
 from .results import RecoveryCost
 
 RECOVERY_MEMORY = ("16GiB", "64GiB", "256GiB", "1TiB", "4TiB", "16TiB")
@@ -42,8 +43,9 @@ def recovery(
         raise _engine.InputError("there is nothing to recover: name at least one design")
     api.check_names(names)
     machine = api.machine_for(names, options.get("machine"))
-    asked: dict[str, object] = {"memory": list(RECOVERY_MEMORY), "measure": measure}
+    asked: dict[str, Any] = {"memory": list(RECOVERY_MEMORY), "measure": measure}
     asked |= given(RecoveryOptions, {**options, "machine": machine})
+    bounded("memory with each size of cache", product(asked["memory"], asked.get("cache", [None])))
     return [_of(design, asked, place, len(names), progress) for place, design in enumerate(names)]
 
 

@@ -6,11 +6,12 @@ Names, sizes and ranges are judged by the engine, which knows them; here only wh
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from ._engine import InputError
 from .units import excerpt
@@ -49,6 +50,11 @@ PROGRAM_STEPS: Mapping[str, str] = {
 """Steps of a transaction without which a program is wrong on any memory, in program order, each with its stage.
 Programs of the form `flush-free` have all except the flushes, `hardware-logged` ones none; a program without a log has
 neither `log-end-tag` nor the steps of `mutate`."""
+
+T = TypeVar("T")
+
+LIST_MAX = 64
+"""Most sizes, numbers of cores, figures and programs of one call. For more there are sweeps, which keep results."""
 
 _U64_MAX = 2**64 - 1
 
@@ -146,10 +152,22 @@ def size(name: str, value: object) -> Size:
 
 
 def sizes(name: str, values: Size | Iterable[object]) -> list[Size]:
-    """`values`, numbers of bytes; a text may be a comma list of them."""
+    """`values`, numbers of bytes, at most `LIST_MAX`; a text may be a comma list of them."""
     if isinstance(values, str):
         values = values.split(",")
-    return [size(name, value) for value in ([values] if isinstance(values, int) else values)]
+    return [size(name, value) for value in bounded(name, [values] if isinstance(values, int) else values)]
+
+
+def bounded(name: str, values: Iterable[T]) -> list[T]:
+    """`values`, which something is computed for each of.
+
+    Raises:
+        InputError: there are more than `LIST_MAX`.
+    """
+    found = list(values)
+    if len(found) > LIST_MAX:
+        raise InputError(f"{name} has {len(found)} values; at most {LIST_MAX} are allowed")
+    return found
 
 
 def bytes_of(value: Size) -> int | None:
@@ -231,4 +249,6 @@ def assignments(name: str, values: Mapping[str, object] | Iterable[str]) -> list
 
 def literal(value: object) -> str:
     """A value as `--set` and machine files write it."""
+    if isinstance(value, list | tuple):
+        return json.dumps(value)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import TypeGuard
 
@@ -123,6 +124,12 @@ def _escaped(letter: str) -> str:
 def excerpt(text: str) -> str:
     """`text` for quotation in a sentence: only the beginning of a long text."""
     return text if len(text) <= _QUOTED_MAX else f"{text[:_QUOTED_MAX]}..."
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """What ends a sentence about a name that does not exist: the nearest name, or all of them."""
+    meant = difflib.get_close_matches(name, known, n=1)
+    return f": did you mean '{meant[0]}'?" if meant else f" (known: {', '.join(known)})"
 
 
 def printable_json(text: str) -> str:

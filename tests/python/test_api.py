@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import counterpoint as cp
 from counterpoint import _engine, units
 from counterpoint.frames import along
-from counterpoint.request import bytes_of, request
+from counterpoint.request import LIST_MAX, bytes_of, request
 
 
 @pytest.mark.usefixtures("fake")
@@ -202,6 +202,15 @@ def test_a_number_that_the_engine_cannot_read_is_refused(value: object) -> None:
             continue  # the same as not given
         with pytest.raises(cp.InputError, match=name):
             request(cp.RunOptions, "d", "w", {name: value})
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize("name", ["tx_size", "cores"])
+def test_lists_are_bounded(name: str) -> None:
+    options: dict[str, Any] = {name: [64] * LIST_MAX}
+    assert len(cp.run_matrix(["secpm"], ["array"], **options)) == LIST_MAX
+    with pytest.raises(cp.InputError, match=f"{name} has {LIST_MAX + 1} values; at most {LIST_MAX} are allowed"):
+        cp.run_matrix(["secpm"], ["array"], **options | {name: [64] * (LIST_MAX + 1)})
 
 
 def test_machine_values_are_given_as_text_or_as_values() -> None:

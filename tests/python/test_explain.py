@@ -10,6 +10,7 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
+from counterpoint.searches import figures
 
 _RUN: dict[str, Any] = {"transactions": 20, "footprint": "1MiB"}
 
@@ -87,9 +88,23 @@ def test_the_command_prints_both_directions(store: Path, cli: Cli) -> None:
         (("secpm", "secpn"), {}, "design 'secpn' does not exist"),
         (("secpm", "sca"), {"machine": "secpn"}, "secpn"),
         (("secpm", "sca"), {"figures": ["nvm_write"]}, "there is no figure 'nvm_write': did you mean 'nvm_writes'"),
+        (("secpm", "sca"), {"figures": ["nvm_writes", ""]}, "there is no figure ''"),
+        (("secpm", "sca"), {"figures": []}, "there is nothing to compare: name at least one workload and one figure"),
+        (("secpm", "sca"), {"figures": figures.known()}, f"figures has {len(figures.known())} values; at most 64"),
+        (("secpm", "sca"), {"workloads": []}, "there is nothing to compare"),
+        (("secpm", "sca"), {"workloads": ["quue"]}, "workload 'quue' does not exist and is not a trace file: did you"),
+        (("secpm", "sca"), {"workloads": ["queue", "nosuch"]}, "workload 'nosuch' does not exist"),
+        (("secpm", "sca"), {"workloads": [""]}, "workload '' does not exist"),
+        (("secpm", "sca"), {"workloads": ["/"]}, "workload '/' does not exist and is not a trace file"),
+        (("secpm", "sca"), {"workloads": [__file__]}, "test_explain.py"),
+        (("secpm", "sca"), {"set": ["controller.wpq_entries=1"]}, "controller.wpq_entries = 1 must be a whole number"),
+        (("secpm", "sca"), {"set": ["controller.wpq_entries=8"]}, "must be at most controller.wpq_entries = 8"),
     ],
 )
-def test_bad_input_is_one_sentence(names: tuple[str, str], options: dict[str, Any], said: str, store: Path) -> None:
+def test_bad_input_is_one_sentence_before_anything_is_computed(
+    names: tuple[str, str], options: dict[str, Any], said: str, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("counterpoint.searches.explain.Store", None)
     with pytest.raises(cp.InputError) as refused:
-        cp.explain(*names, ["queue"], store=store, **{**_RUN, **options})
+        cp.explain(*names, **{"workloads": ["queue"], "store": store, **_RUN, **options})
     assert said in str(refused.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
@@ -9,17 +11,63 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 import counterpoint as cp
 from counterpoint import api
+from counterpoint.cli.search_table import search_tables
 from counterpoint.request import Variant
-from counterpoint.searches import goals
+from counterpoint.searches import figures, goals, search
 from counterpoint.searches.front import dominates, front
 from counterpoint.searches.goals import Limit, Objective
 from counterpoint.searches.space import PART, Candidate, Dimension, Space, When, candidate, differences
 from counterpoint.searches.verdict import Judged
 
 _WRITES = {"objectives": {"nvm_writes": "minimise"}}
+
+
+_NO_VALUES: list[tuple[dict[str, Any], str]] = [
+    (
+        {"design.write_path": ["staged-pair", "write-trough"]},
+        "goals: space.design.write_path: write_path 'write-trough' does not exist: did you mean 'write-through'?",
+    ),
+    ({"design.write_path": [3]}, "space.design.write_path: write_path = 3 must be a name"),
+    ({"design.recovery": [["rebuild-three"]]}, "did you mean 'rebuild-tree'?"),
+    *[
+        ({"controller.wpq_entries": [64, value]}, f"{said} must be a whole number from 2 to 4096")
+        for value, said in [
+            ("abc", 'space.controller.wpq_entries: controller.wpq_entries = "abc"'),
+            (-5, " = -5"),
+            (1e300, "0..."),
+            (True, " = true"),
+            (4097, " = 4097"),
+            (1, " = 1"),
+        ]
+    ],
+    ({"controller.wpq_entries": {"from": 1, "to": 64}}, "controller.wpq_entries = 1 must be a whole number from 2"),
+    ({"device.t_wr_ns": [float("nan")]}, "space.device.t_wr_ns: device.t_wr_ns = nan must be"),
+    ({"controller.wpq_entries": [64, 32, 64]}, "space.controller.wpq_entries has the same values twice"),
+    ({"device.t_wr_ns": {"from": 0, "to": 1000}}, "space.device.t_wr_ns has 1001 values; at most 1000 are allowed"),
+    ({"zip": [{"controller.policy": ["gem6"]}]}, "space.zip 1: controller.policy: "),
+    ({"zip": [{"l1.ways": [4, 8, 4], "l2.ways": [4, 4, 4]}]}, "space.zip 1 has the same values twice"),
+    ({"design.recovery": "all"}, "must be a list of steps"),
+    ({"design.recovery": [[{"step": "rebuild-tree"}]]}, "must be a list of steps"),
+]
+"""Values of a space that no part and no machine has."""
+
+_NO_LIMITS: list[tuple[str, dict[str, Any], str]] = [
+    ("nvm_write", {"at_most": 3}, "limits: there is no figure 'nvm_write': did you mean 'nvm_writes'?"),
+    ("nvm_writes", {"at_most": float("nan")}, "limits.nvm_writes.at_most is nan; it must be a finite number"),
+    ("nvm_writes", {"at_least": float("inf")}, "limits.nvm_writes.at_least is inf; it must be a finite number"),
+    ("nvm_writes", {"at_most": -1}, "limits.nvm_writes.at_most is -1; it must be at least 0"),
+    ("nvm_writes", {"at_most": 3, "at_least": 4}, "at_most is 3 and at_least is 4, and no value is within both"),
+    (
+        "counter_cache_hit_rate",
+        {"at_least": 1.5},
+        "at_least is 1.5; it must be at most 1, because the figure is a share",
+    ),
+]
+"""Limits that no figure can meet."""
 
 
 def read(**tables: Any) -> goals.Goals:
@@ -88,7 +136,7 @@ def test_values_that_are_stated_replace_those_of_the_designs() -> None:
         ({"space": {"base": "secpm", "wpq_entries": [1]}}, "space.wpq_entries does not exist"),
         (
             {"space": {"base": "secpm", "controller": {"wpq_entry": [1]}}},
-            "there is no machine value 'controller.wpq_entry': did you mean 'controller.wpq_entries'?",
+            "space.controller.wpq_entry: there is no key 'controller.wpq_entry': did you mean 'controller.wpq_e",
         ),
         ({"space": {"base": "secpm", "design": {"secret": [True]}}}, "what a design promises does not vary"),
         (
@@ -97,17 +145,63 @@ def test_values_that_are_stated_replace_those_of_the_designs() -> None:
         ),
         ({"space": {"base": "secpm", "design": {"write_path": "any"}}}, 'it must be a list of values, or "all"'),
         (
-            {"space": {"base": "secpm", "zip": [{"a.b": [1], "c.d": [1, 2]}]}},
-            "must be of one length (a.b has 1, c.d has 2)",
+            {"space": {"base": "secpm", "zip": [{"log.iv": ["per-bucket"], "l1.ways": [1, 2]}]}},
+            "must be of one length (log.iv has 1, l1.ways has 2)",
         ),
         ({"space": {"base": "secpm", "zip": [3]}}, "space.zip 1 is 3"),
+        ({"space": {"base": "secpm", "zip": 3}}, "space.zip is 3; it must be tables"),
         ({"when": [{"a.b": [1]}]}, "when 1 has no table 'then'"),
         ({"when": [{"a.b": [1], "then": {"c.d": [1]}}]}, "when 1: a.b does not vary"),
         ({"limits": {"nvm_writes": 3}}, "limits.nvm_writes is 3; it must be a table with at_most or at_least"),
         ({"limits": {"nvm_writes": {"at_most": "3"}}}, "limits.nvm_writes.at_most is '3'; it must be a number"),
+        *[({"space": {"base": "secpm", **table}}, said) for table, said in _NO_VALUES],
+        *[({"limits": {figure: limit}}, said) for figure, limit, said in _NO_LIMITS],
+        (
+            {"objectives": {"nvm_write": "minimise"}},
+            "objectives: there is no figure 'nvm_write': did you mean 'nvm_writes'?",
+        ),
+        ({"objectives": {"integrity": "minimise"}}, "objectives: there is no figure 'integrity'"),
+        ({"workloads": [""]}, "workload '' does not exist"),
+        ({"workloads": ["/dev/null"]}, "workload '/dev/null' does not exist and is not a trace file"),
+        ({"workloads": [__file__]}, "test_goals.py"),
+        (
+            {"run": {"l1.ways": 8}, "space": {"base": "secpm", "l1.ways": [4, 8]}},
+            "l1.ways is given twice, in run and in space",
+        ),
+        (
+            {"space": {"base": "secpm", "l1.ways": [4, 8], "zip": [{"l1.ways": [4], "l2.ways": [8]}]}},
+            "l1.ways is given twice, in space and in space.zip 1",
+        ),
+        (
+            {
+                "space": {"base": "secpm", "design.minor_reset": ["at-once", "with-done-bit"], "l1.ways": [4, 8]},
+                "when": [{"design.minor_reset": ["at-once"], "then": {"l1.ways": [16]}}],
+            },
+            "when 1: l1.ways: the space has no l1.ways = 16 (known: 4, 8)",
+        ),
+        (
+            {
+                "space": {"base": "secpm", "design.minor_reset": ["at-once", "with-done-bit"], "l1.ways": [4, 8]},
+                "when": [{"design.minor_reset": ["at-one"], "then": {"l1.ways": [4]}}],
+            },
+            "when 1: design.minor_reset: minor_reset 'at-one' does not exist: did you mean 'at-once'?",
+        ),
+        (
+            {
+                "space": {
+                    "base": "secpm",
+                    **{f"{level}.latency_cycles": {"from": 1, "to": 1000} for level in ("l1", "l2", "l3")},
+                    **{f"{level}.mshrs": {"from": 1, "to": 1000} for level in ("l1", "l2", "l3")},
+                }
+            },
+            f"the space has {10**18} points; at most {10**15} are allowed",
+        ),
     ],
 )
-def test_what_a_file_may_not_say_is_one_sentence(tables: dict[str, Any], said: str) -> None:
+def test_what_a_file_may_not_say_is_one_sentence_before_anything_is_computed(
+    tables: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "Store", None)
     with pytest.raises(cp.InputError) as refused:
         cp.search({"space": {"designs": ["secpm"]}, **_WRITES, **tables})
     assert said in str(refused.value)
@@ -229,3 +323,84 @@ def test_effective_parts_are_those_of_the_list_of_parts() -> None:
         }
         assert found == stated
     assert PART not in "".join(known)
+
+
+def test_values_that_go_together_may_repeat() -> None:
+    (one,) = read(space={"base": "secpm", "zip": [{"l1.ways": [4, 8, 4], "l2.ways": [4, 4, 8]}]}).space.dimensions
+    assert one.rows == ((4, 4), (8, 4), (4, 8))
+
+
+def test_limits_at_their_edges_can_be_met() -> None:
+    for limit in ({"at_most": 0}, {"at_least": 3, "at_most": 3}):
+        assert read(limits={"nvm_writes": limit}).limits
+    assert read(limits={"counter_cache_hit_rate": {"at_least": 1}}).limits
+
+
+def test_figures_are_those_of_documents() -> None:
+    found: set[str] = set()
+    groups = {"integrity", "recorded"}  # where a run has no figures of that kind
+    for design, machine in (("secpm-tree", "secpm"), ("bbe", "sepencr"), ("unencrypted", "small")):
+        run = cp.run(design, "array", machine=machine, transactions=3, warmup=0, footprint="64KiB")
+        found |= set(figures.of_run(run.document)) - groups
+        (cost,) = cp.recovery([design], machine=machine, memory=[], measure=False)
+        found |= set(figures.of_recovery(cost.document))
+    recorded = cp.replay(Path(__file__).parents[1] / "data" / "btree-5.pmemcheck.log", ["secpm"])
+    found |= set(figures.of_run(recorded[0].document)) - groups
+    assert found <= set(figures.known())
+    assert {"boot_time_ns", "integrity_hit_rate", "at_crash_parts_l1_energy_mj", "recorded_fences"} <= found
+    assert set(figures.known()) == found, "a name that no document has would be taken for a figure"
+
+
+def test_every_point_of_a_space_is_accounted_for(tmp_path: Path) -> None:
+    """Of the watermarks, 24 is above a queue of 16; a condition leaves one point out."""
+    space = {
+        "base": "secpm",
+        "controller": {"wpq_entries": [16, 64], "wpq_high_watermark": [12, 24], "wpq_low_watermark": [4]},
+        "design": {"minor_reset": ["at-once", "with-done-bit"]},
+    }
+    spec = {
+        "workloads": ["linked-list"],
+        "run": {"machine": "small", "transactions": 3, "footprint": "64KiB", "eadr.battery": "write-only"},
+        "space": space,
+        "when": [{"design.minor_reset": ["with-done-bit"], "then": {"controller.wpq_entries": [64]}}],
+        "references": ["bbe", "secpm"],
+        **_WRITES,
+    }
+    report = cp.search(spec, tmp_path / "s.duckdb", workers=1)
+    assert (report.goals.space.size, report.points.tried, report.points.left_out) == (8, 8, 2)
+    assert report.points.refusals == 1
+    (why,) = report.points.refused
+    assert "controller.wpq_high_watermark = 24 must be at most controller.wpq_entries = 16" in why
+    assert len(report.judged) == 5
+    document = report.to_dict()
+    assert document["points_refused"] == {"points": 1, "reasons": [{"sentence": why, "points": 1}]}
+    assert (document["points"], document["points_tried"], document["points_left_out"]) == (8, 8, 2)
+    assert [one.design for one in report.references] == ["secpm"]
+    assert document["unfit"] == [{"design": "bbe", "why": report.unfit["bbe"]}]
+    assert "eadr.battery = write-only" in report.unfit["bbe"]
+    page = cp.write_search_page(report, tmp_path).read_text()
+    assert "<h2>Refused</h2>" in page
+    assert "1 of the 8 that were tried" in page
+    assert f'<tr><td>1</td><td class="sentence">{why}</td></tr>' in unescape(page)
+    assert "<h2>Not judged</h2>" in page
+    console = Console(record=True, width=200, file=StringIO())
+    console.print(search_tables(report))
+    shown = console.export_text()
+    assert "1 point of 8 tried refused by the engine:" in shown
+    assert "2 points left out by the conditions of the goals." in shown
+    assert "Not judged, because the engine does not take them" in shown
+    assert "  bbe: eadr.battery = write-only" in shown
+
+
+def test_a_figure_that_no_candidate_has_is_named(tmp_path: Path) -> None:
+    spec = {
+        "workloads": ["linked-list"],
+        "run": {"machine": "small", "transactions": 3, "footprint": "64KiB"},
+        "space": {"base": "secpm", "design": {"counter_coalescing": ["in-wpq"]}},
+        "references": [],
+        "objectives": {"recorded_fences": "minimise"},
+    }
+    report = cp.search(spec, tmp_path / "s.duckdb", workers=1)
+    assert report.lacking == ["recorded_fences"]
+    assert [one.why for one in report.judged] == ["it has no figure recorded_fences"]
+    assert "None has a value of recorded_fences." in cp.write_search_page(report, tmp_path).read_text()

@@ -141,6 +141,12 @@ def test_the_document_and_the_types_say_the_same(cli: Cli) -> None:
         (("osiris", "--memory", "17TiB"), "device.capacity"),
         (("osiris", "--memory", "16GiB,"), "memory: "),
         (("osiris", "--memory", "many"), "memory: "),
+        (("osiris", "--memory", ",".join(["1GiB"] * 65)), "memory has 65 values; at most 64 are allowed"),
+        (("osiris", "--cache", ",".join(["64KiB"] * 2000)), "cache has 2000 values; at most 64 are allowed"),
+        (
+            ("osiris", "--memory", ",".join(["1GiB"] * 13), "--cache", "64KiB,128KiB,256KiB,512KiB,1MiB"),
+            "memory with each size of cache has 65 values; at most 64 are allowed",
+        ),
         (("osiris", "--memory", "100000"), 'device.capacity = "100000B" must be a size from 64KiB to 16TiB'),
         (("osiris", "--cache", "3KiB"), "controller.counter_cache_size = 3KiB must be a power of two times"),
         (("osiris", "--cores", "65"), "cores: 65 is not from 1 to 64"),

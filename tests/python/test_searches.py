@@ -240,11 +240,12 @@ def test_the_genetic_search_begins_with_the_known_designs_of_the_space(tmp_path:
 def test_a_space_that_has_no_machine_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     monkeypatch.setattr(search, "ENUMERATED_MAX", 0)
     monkeypatch.setattr(propose, "_DRAWS_MAX", 50)
-    space = {**SURVIVOR["space"], "controller": {"wpq_entries": [0, 1_000_000]}}
+    space = {**SURVIVOR["space"], "controller": {"wpq_entries": [4, 8]}}
     file = tmp_path / "none.toml"
     file.write_text(_toml({**SURVIVOR, "references": ["secpm"], "space": space}))
     report = cp.search(file, tmp_path / "s.duckdb")
     assert report.judged == ()
+    assert report.points.refusals == report.points.tried > 0
     outcome = cli("search", str(file), "--store", str(tmp_path / "s.duckdb"))
     assert outcome.code == 1
     assert "The engine takes no point that was tried" in outcome.out

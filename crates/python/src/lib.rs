@@ -31,6 +31,12 @@ fn effective_parts(design: &str, variant: &str, stated: Vec<String>) -> PyResult
     parts.map_err(|error| errors::InputError::new_err(error.to_string()))
 }
 
+/// Checks `path.to.key=value`, of a machine or with `design.` before it of a design, by itself.
+#[pyfunction]
+fn check_set(set: &str) -> PyResult<()> {
+    api::check_set(set).map_err(|error| errors::InputError::new_err(error.to_string()))
+}
+
 /// The file of a built-in design; None for any other name.
 #[pyfunction]
 fn design_file(name: &str) -> Option<&'static str> {
@@ -130,6 +136,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(describe_design, module)?)?;
     module.add_function(wrap_pyfunction!(effective_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(check_set, module)?)?;
     module.add_function(wrap_pyfunction!(design_file, module)?)?;
     module.add_function(wrap_pyfunction!(processors, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;

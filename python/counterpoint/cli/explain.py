@@ -40,7 +40,7 @@ def explain(
                 first,
                 second,
                 options.names(workload),
-                figures=options.names(figure) or FIGURES,
+                figures=FIGURES if figure is None else options.names(figure) or (),
                 store=store,
                 workers=workers,
                 progress=progress,

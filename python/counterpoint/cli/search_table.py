@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from .. import units
+from ..request import literal
 from ..searches.outcome import SearchReport
-from ..searches.space import PART, Value, written
+from ..searches.space import PART, Value
 
 _RULES = 12
 """Rules that are shown."""
+
+_REASONS = 5
+"""Reasons for refused points that are shown."""
 
 
 def search_tables(report: SearchReport) -> RenderableType:
@@ -27,6 +32,9 @@ def search_tables(report: SearchReport) -> RenderableType:
     if report.rules:
         parts += [Text("\nLearned", style="bold"), *_rules(report)]
     parts += [Text("\nKnown designs", style="bold"), _references(report)]
+    if report.unfit:
+        parts.append(Text("Not judged, because the engine does not take them with this promise on this machine:"))
+        parts += [Text(f"  {units.printable(f'{design}: {why}')}") for design, why in report.unfit.items()]
     return Group(*parts)
 
 
@@ -37,6 +45,7 @@ def _summary(report: SearchReport) -> Iterable[Text]:
     yield Text(
         f"{units.printable(report.goals.name)}: {units.count_of(report.valid, 'candidate')} of {points}. {looked}."
     )
+    yield from _points(report)
     yield Text(f"All on machine {units.machine(report.goals.machine)}.")
     held = units.count_of(counts.get("holds", 0), "candidate")
     yield Text(
@@ -52,6 +61,22 @@ def _summary(report: SearchReport) -> Iterable[Text]:
         yield Text("The engine takes no point that was tried: parts or machine values contradict each other.")
     elif not report.front:
         yield Text("None survives within the limits.")
+    if report.lacking:
+        yield Text(f"No candidate has a value of {', '.join(report.lacking)}, so none qualifies.")
+
+
+def _points(report: SearchReport) -> Iterable[Text]:
+    """The points that make no candidate, and why."""
+    tried = report.points
+    if tried.left_out:
+        yield Text(f"{units.count_of(tried.left_out, 'point')} left out by the conditions of the goals.")
+    if not tried.refused:
+        return
+    yield Text(f"{units.count_of(tried.refusals, 'point')} of {units.number(tried.tried)} tried refused by the engine:")
+    for why, many in islice(tried.refused.items(), _REASONS):
+        yield Text(f"  {units.number(many)}: {units.printable(why)}")
+    if len(tried.refused) > _REASONS:
+        yield Text(f"  {units.count_of(len(tried.refused) - _REASONS, 'other reason')}; --json has more")
 
 
 def _front(report: SearchReport) -> Table:
@@ -93,7 +118,7 @@ def _references(report: SearchReport) -> Table:
 
 def value(given: Value | None) -> str:
     """The value of a part; `-` where it has no effect."""
-    return "-" if given is None else written(given)
+    return "-" if given is None else literal(given)
 
 
 def _table(*columns: str) -> Table:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import api, units
+from ..request import literal
 from ..searches.files import command
 from ..searches.front import vector
-from ..searches.outcome import SearchReport
-from ..searches.space import PART, Value, written
+from ..searches.outcome import REASONS_MAX, SearchReport
+from ..searches.space import PART, Value
 from ..searches.verdict import Judged
 from . import colours
 from .templates import template
@@ -40,6 +41,8 @@ def render(report: SearchReport) -> str:
         rules=sorted(report.rules, key=lambda rule: -len(rule.covers)),
         refuted=refuted[:REFUTED_MAX],
         refutations=len(refuted),
+        reasons=[(why, units.number(many)) for why, many in report.points.refused.items()][:REASONS_MAX],
+        unfit=report.unfit.items(),
         sets=_sets,
         references=report.references,
         number=units.figure,
@@ -57,6 +60,8 @@ def _facts(report: SearchReport) -> dict[str, str]:
     promise += ["attacks are found"] if goals.promise.integrity else []
     return {
         "space": units.count_of(goals.space.size, "point"),
+        "points refused, because they contradict themselves": units.number(report.points.refusals),
+        "points left out by conditions": units.number(report.points.left_out),
         "candidates": units.number(report.valid) + (", all that there are" if report.complete else ""),
         "survive every crash tried": units.number(counts.get("holds", 0)),
         "passed over, no better than these or beyond a limit": units.number(counts.get("passed over", 0)),
@@ -93,7 +98,7 @@ def _changes(changed: Mapping[str, tuple[Value | None, Value | None]]) -> str:
 
 
 def _value(value: Value | None) -> str:
-    return "none" if value is None else written(value)
+    return "none" if value is None else literal(value)
 
 
 def _picture(report: SearchReport) -> dict[str, Any]:

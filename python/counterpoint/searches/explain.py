@@ -18,11 +18,11 @@ from .. import api
 from .._engine import InputError
 from ..errors import Interrupted
 from ..options import RunOptions
-from ..request import Variant, count, given
+from ..request import Variant, bounded, count, given
 from ..store import Store
-from . import figures
+from . import figures as figures_of
 from .computing import Computer
-from .goals import PINNED, Goals, Promise
+from .goals import PINNED, Goals, Promise, check_workload
 from .judge import Judge, check
 from .space import PART, Candidate, Space, Value, candidate
 from .verdict import Counterexample, Judged
@@ -139,10 +139,21 @@ def explain(
         Interrupted: Ctrl-C.
     """
     count("workers", workers)
+    wanted = tuple(dict.fromkeys(figures))
+    figures_of.check(bounded("figures", wanted))
     names = (os.fspath(first), os.fspath(second))
     asked = dict(given(RunOptions, {**options, "machine": api.machine_for(names, options.get("machine"))}))
     variant = cast(Variant, asked.get("variant", "hardened"))
-    works = tuple(os.fspath(work) for work in workloads or api.COMPARE_WORKLOADS)
+    works = tuple(
+        dict.fromkeys(os.fspath(work) for work in (api.COMPARE_WORKLOADS if workloads is None else workloads))
+    )
+    if not works or not wanted:
+        raise InputError("there is nothing to compare: name at least one workload and one figure")
+    for work in bounded("workloads", works):
+        check_workload(work)
+        for name in names:
+            # What the engine refuses of a design itself needs no explanation.
+            api.resolve(name, work, **{**options, "machine": asked["machine"]})
     promise = _promise(names, variant)
     goals = Goals(
         name="explain",
@@ -165,7 +176,7 @@ def explain(
         opened = stack.enter_context(Store(store))
         computer = stack.enter_context(contextlib.closing(Computer(opened, workers=workers)))
         try:
-            return _Explaining(goals, names, tuple(figures), Judge(goals, computer), progress).result()
+            return _Explaining(goals, names, wanted, Judge(goals, computer), progress).result()
         except KeyboardInterrupt:
             raise Interrupted from None
 
@@ -239,7 +250,7 @@ class _Explaining:
         """What comes of each; of the two designs themselves as well if they do not hold."""
         valid = list(dict.fromkeys(one for one in asked if not isinstance(one, str)))
         failed: dict[Candidate, Judged] = {}
-        measured: dict[Candidate, tuple[list[figures.Figures], str]] = {}
+        measured: dict[Candidate, tuple[list[figures_of.Figures], str]] = {}
         for done, one in enumerate(valid):
             failed |= self._judge.tested([one])
             measured |= dict(zip([one], self._judge.measured([one]), strict=True))
@@ -251,13 +262,11 @@ class _Explaining:
                 found.append(Machine({}, 0, None, made))
                 continue
             runs, refused = measured[made]
-            if runs:
-                figures.check(self._wanted, figures.names(runs))
             judged = failed.get(made)
             why = refused or (judged.why if judged is not None else "")
-            known = {name: figures.over(name, runs, "mean") for name in self._wanted} if runs else {}
+            values = {name: figures_of.over(name, runs, "mean") for name in self._wanted} if runs else {}
             points = self._judge.survived(made)
-            found.append(Machine(known, points, None if judged is None else judged.counterexample, why))
+            found.append(Machine(values, points, None if judged is None else judged.counterexample, why))
         return found
 
 

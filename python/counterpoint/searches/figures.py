@@ -14,19 +14,37 @@ Figures of runs are the keys of `run --json`, nested ones joined by an underscor
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from functools import cache
+from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 from .._engine import InputError
 from ..frames import flat
 from ..results import RecoveryCost
 from ..results.recovery import Work
-from .goals import Over, near
+from ..results.runs import CacheLevel, DrainPart, Run, Stats
+from ..units import near
 
 Figures: TypeAlias = Mapping[str, float | None]
 """Figures by name; None where a candidate has no such figure."""
 
+Over: TypeAlias = Literal["mean", "max", "min"]
+"""How several workloads make one number."""
+
 _NO_FIGURES = ("schema", "host", "seed")
+
+_LISTED: Mapping[type, tuple[str, ...]] = {
+    CacheLevel: ("1", "2", "3"),
+    DrainPart: ("l1", "l2", "l3", "counter-cache", "encryption"),
+}
+"""What stands in lists of a run, by what distinguishes it, and is no figure itself."""
+
+_PER_TRANSACTION = "nvm_writes_per_transaction"
+_WORK = ("reads", "writes", "pads", "macs", "hashes")
+_KEPT = ("adr", "non-volatile", "battery")
+_SHARES = ("_rate", "_fraction")
+"""Endings of figures that are at most 1."""
 
 
 def of_run(document: Mapping[str, Any]) -> dict[str, float | None]:
@@ -35,7 +53,7 @@ def of_run(document: Mapping[str, Any]) -> dict[str, float | None]:
     found = {name: value for name, value in figures.items() if _is_number(value)}
     done = found.get("transactions")
     if done:
-        found["nvm_writes_per_transaction"] = found["nvm_writes"] / done
+        found[_PER_TRANSACTION] = found["nvm_writes"] / done
     return found
 
 
@@ -49,16 +67,15 @@ def of_recovery(document: Mapping[str, Any]) -> dict[str, float | None]:
         "on_chip_bytes": cost.on_chip_bytes,
     }
     found |= _work("boot", None if boot is None else boot.work, None) | _work("battery", battery, 0)
-    for kept in ("adr", "non-volatile", "battery"):
-        amount = sum(item.bytes for item in cost.on_chip if item.kept == kept)
-        found[f"on_chip_{kept.replace('-', '_')}_bytes"] = amount
+    for kept in _KEPT:
+        found[_on_chip(kept)] = sum(item.bytes for item in cost.on_chip if item.kept == kept)
     return found
 
 
 def _work(prefix: str, work: Work | None, without: int | None) -> dict[str, float | None]:
     """What a boot or a battery does; `without` each figure where there is no such work."""
     if work is None:
-        return {f"{prefix}_{name}": without for name in ("reads", "writes", "pads", "macs", "hashes")}
+        return {f"{prefix}_{name}": without for name in _WORK}
     return {
         f"{prefix}_reads": work.reads.total,
         f"{prefix}_writes": work.writes.total,
@@ -77,20 +94,62 @@ def over(figure: str, runs: Sequence[Figures], how: Over) -> float | None:
     return {"mean": math.fsum(known) / len(known), "max": max(known), "min": min(known)}[how]
 
 
-def check(asked: Iterable[str], known: Sequence[str], place: str = "") -> None:
+def _on_chip(kept: str) -> str:
+    return f"on_chip_{kept.replace('-', '_')}_bytes"
+
+
+@cache
+def known() -> tuple[str, ...]:
+    """Every figure that a run or its recovery can have, whatever the design, the machine and the program."""
+    of_boot = [f"{does}_{what}" for does in ("boot", "battery") for what in _WORK]
+    of_boot += ["boot_time_ns", "boot_papers_time_ns", "on_chip_bytes", *map(_on_chip, _KEPT)]
+    of_request = [name for name in get_type_hints(Run) if name in ("cores", "tx_size", "footprint")]
+    return tuple(sorted({*of_boot, *of_request, _PER_TRANSACTION, *_numbers(Stats)}))
+
+
+def _numbers(kind: type, prefix: str = "") -> Iterator[str]:
+    """The numbers of a document by joined names, as `flat` has them."""
+    for name, hint in get_type_hints(kind).items():
+        if name in _NO_FIGURES:
+            continue
+        parts = [part for part in (get_args(hint) or (hint,)) if part not in (type(None), Ellipsis)]
+        for part in parts:
+            if part in _LISTED:
+                for item in _LISTED[part]:
+                    yield from _numbers(part, f"{prefix}{name}_{item}_")
+            elif is_dataclass(part) and isinstance(part, type):
+                yield from _numbers(part, f"{prefix}{name}_")
+            elif part in (int, float) and not (kind in _LISTED and name in ("level", "name")):
+                yield f"{prefix}{name}"
+
+
+def check(asked: Iterable[str], place: str = "") -> None:
     """Checks that figures exist.
 
     Raises:
         InputError: one does not, in a sentence that begins with the place.
     """
     for name in asked:
-        if name not in known:
-            raise InputError(f"{place}there is no figure '{name}'{near(name, known)}")
+        if name not in known():
+            raise InputError(f"{place}there is no figure '{name}'{near(name, known())}")
 
 
-def names(runs: Iterable[Figures]) -> list[str]:
-    """The figures that there are."""
-    return sorted({name for run in runs for name in run})
+def check_limit(figure: str, at_most: float | None, at_least: float | None, place: str) -> None:
+    """Checks that some value of a figure is within a limit.
+
+    Raises:
+        InputError: none is, in a sentence that begins with the place.
+    """
+    highest = 1.0 if figure.endswith(_SHARES) else math.inf
+    for name, bound in (("at_most", at_most), ("at_least", at_least)):
+        if bound is not None and not math.isfinite(bound):
+            raise InputError(f"{place}.{name} is {bound}; it must be a finite number")
+    if at_most is not None and at_most < 0:
+        raise InputError(f"{place}.at_most is {at_most}; it must be at least 0, because no figure is below that")
+    if at_least is not None and at_least > highest:
+        raise InputError(f"{place}.at_least is {at_least}; it must be at most 1, because the figure is a share")
+    if at_most is not None and at_least is not None and at_most < at_least:
+        raise InputError(f"{place}: at_most is {at_most} and at_least is {at_least}, and no value is within both")
 
 
 def _is_number(value: Any) -> bool:

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Any, TypeAlias, get_args, get_type_hints
 
-from .. import api, matrix
+from .. import _engine, api, matrix
 from .._engine import InputError
 from ..options import RunOptions
 from ..paths import is_file
 from ..request import Variant, check_numbers, count, literal
 from ..request import given as of_kind
+from ..units import near
+from . import figures
+from .figures import Over
 from .space import PART, Dimension, Space, Value, When, of_designs
 
 Spec: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 """The path of a goals file, or the content of one."""
 
-Over: TypeAlias = Literal["mean", "max", "min"]
-
 CANDIDATES = 2000
 """How many valid candidates a search looks at by default."""
 
 CANDIDATES_MAX = 1_000_000
+
+VALUES_MAX = 1_000
+"""Most values of one key: more are a sweep. Each is checked before anything is computed."""
+
+POINTS_MAX = 10**15
+"""Most points of a space. Of a larger one, no search sees enough to say anything."""
+
+_ALL = "all"
+"""Every value of a part that is no seeded fault."""
 
 _OVER: tuple[Over, ...] = ("mean", "max", "min")
 _BEST = {"minimise": 1, "maximise": -1}
@@ -180,10 +189,9 @@ class _Reader:
         workloads = self._names("workloads", self.document, api.COMPARE_WORKLOADS)
         crashed = self._names("crash_workloads", self.document, workloads)
         for work in dict.fromkeys([*workloads, *crashed]):
-            self._check_workload(work)
+            check_workload(work, f"{self.place}: ")
             # What the engine refuses of the base itself needs no search.
-            resolved = api.resolve(space.base, work, **run)
-        self._check_machine(space, resolved["machine"])
+            api.resolve(space.base, work, **run)
         objectives = tuple(self._objectives())
         if not objectives:
             raise InputError(f'{self.place}: there are no objectives; name a figure, as in nvm_writes = "minimise"')
@@ -211,18 +219,6 @@ class _Reader:
         names = self._names("references", self.document, (), may_be_empty=True)
         api.check_names(names)
         return names
-
-    def _check_workload(self, work: str) -> None:
-        known = [one.name for one in api.workloads()]
-        if work not in known and not is_file(work):
-            what = f"workload '{work}' does not exist and is not a trace file"
-            raise InputError(f"{self.place}: {what}{near(work, known)}")
-
-    def _check_machine(self, space: Space, machine: Mapping[str, Any]) -> None:
-        known = [key for key, _ in matrix.leaves(machine)]
-        for key in space.machine_keys:
-            if key not in known:
-                raise InputError(f"{self.place}: there is no machine value '{key}'{near(key, known)}")
 
     def _run(self) -> dict[str, Any]:
         options: dict[str, Any] = {}
@@ -260,6 +256,10 @@ class _Reader:
                 f"{self.place}: space has neither a base nor designs; name a design that parts are stated on"
             )
         rows = table.pop("zip", [])
+        if not isinstance(rows, list):
+            raise InputError(
+                f"{self.place}: space.zip is {matrix.shown(rows)}; it must be tables, each begun by [[space.zip]]"
+            )
         fixed: dict[str, Value] = {}
         dimensions: dict[str, Dimension] = {}
         for key, found in of_designs(designs, variant, PINNED).items():
@@ -267,18 +267,43 @@ class _Reader:
                 fixed[key] = found[0]
             else:
                 dimensions[PART + key] = Dimension((PART + key,), tuple((value,) for value in found))
+        stated = dict.fromkeys((key for key, _ in matrix.leaves(self._table("run"))), "run")
         for key, given in matrix.leaves(table):
-            found = self._values(key, given, f"{self.place}: space.{key}")
+            place = f"{self.place}: space.{key}"
+            rows_of_key = tuple((value,) for value in self._values(key, given, place))
+            self._state(stated, key, "space")
             fixed.pop(key.removeprefix(PART), None)
-            dimensions[key] = Dimension((key,), tuple((value,) for value in found))
+            dimensions[key] = Dimension((key,), _distinct(rows_of_key, place))
         zipped = [self._zipped(one, number) for number, one in enumerate(rows, 1)]
-        together = {key for one in zipped for key in one.keys}
-        varied = (*(one for key, one in dimensions.items() if key not in together), *zipped)
+        for number, one in enumerate(zipped, 1):
+            for key in one.keys:
+                self._state(stated, key, f"space.zip {number}")
+                dimensions.pop(key, None)
+                fixed.pop(key.removeprefix(PART), None)
+        varied = (*dimensions.values(), *zipped)
         space = Space(base, variant, {**fixed, **promise.parts}, varied)
-        conditions = tuple(self._conditions({key for one in varied for key in one.keys}))
-        return Space(base, variant, space.fixed, varied, conditions), designs
+        if space.size > POINTS_MAX:
+            raise InputError(f"{self.place}: the space has {space.size} points; at most {POINTS_MAX} are allowed")
+        return Space(base, variant, space.fixed, varied, tuple(self._conditions(varied))), designs
+
+    def _state(self, stated: dict[str, str], key: str, table: str) -> None:
+        """Remembers that a table states a key, which no other one may."""
+        if stated.setdefault(key, table) != table:
+            raise InputError(f"{self.place}: {key} is given twice, in {stated[key]} and in {table}")
 
     def _values(self, key: str, given: Any, place: str) -> tuple[Value, ...]:
+        """The values of a key, each of which a part or a machine can have."""
+        found = self._stated(key, given, place)
+        if len(found) > VALUES_MAX:
+            raise InputError(f"{place} has {len(found)} values; at most {VALUES_MAX} are allowed")
+        for value in found:
+            try:
+                api.check_set(key, value)
+            except InputError as error:
+                raise InputError(f"{place}: {error}") from None
+        return found
+
+    def _stated(self, key: str, given: Any, place: str) -> tuple[Value, ...]:
         if not key.startswith(PART):
             if "." not in key:
                 raise InputError(
@@ -289,7 +314,7 @@ class _Reader:
         part = key.removeprefix(PART)
         if part in PINNED:
             raise InputError(f"{place}: what a design promises does not vary; state it in [promise]")
-        if given == "all":
+        if given == _ALL:
             return _values_of_part(part)
         if not isinstance(given, list) or not given:
             raise InputError(f'{place} is {matrix.shown(given)}; it must be a list of values, or "all"')
@@ -304,9 +329,10 @@ class _Reader:
         if not columns or len(set(lengths.values())) > 1:
             counted = ", ".join(f"{key} has {length}" for key, length in lengths.items())
             raise InputError(f"{place}: lists that go together must be of one length ({counted or 'there are none'})")
-        return Dimension(tuple(columns), tuple(zip(*columns.values(), strict=True)))
+        return Dimension(tuple(columns), _distinct(tuple(zip(*columns.values(), strict=True)), place))
 
-    def _conditions(self, keys: set[str]) -> Iterator[When]:
+    def _conditions(self, varied: Sequence[Dimension]) -> Iterator[When]:
+        values = {key: rows for one in varied for key, rows in zip(one.keys, zip(*one.rows, strict=True), strict=True)}
         tables = self.document.get("when", [])
         if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
             raise InputError(f"{self.place}: when is {matrix.shown(tables)}; it must be tables, each begun by [[when]]")
@@ -316,18 +342,29 @@ class _Reader:
             then = given.pop("then", None)
             if not isinstance(then, Mapping):
                 raise InputError(f"{place} has no table 'then' with what is allowed")
-            parts = [
-                {key: self._values(key, value, f"{place}: {key}") for key, value in matrix.leaves(one)}
-                for one in (given, then)
-            ]
+            parts = [dict(matrix.leaves(one)) for one in (given, then)]
             for key in (*parts[0], *parts[1]):
-                if key not in keys:
-                    raise InputError(f"{place}: {key} does not vary{near(key, sorted(keys))}")
-            yield When(parts[0], parts[1])
+                if key not in values:
+                    raise InputError(f"{place}: {key} does not vary{near(key, sorted(values))}")
+            conditions = [
+                {key: self._among(key, some, values[key], f"{place}: {key}") for key, some in one.items()}
+                for one in parts
+            ]
+            yield When(conditions[0], conditions[1])
+
+    def _among(self, key: str, given: Any, varied: Sequence[Value], place: str) -> tuple[Value, ...]:
+        """Values of a key in a condition, all of which the space has."""
+        found = self._values(key, given, place)
+        for value in found:
+            if given != _ALL and value not in varied:
+                said = near(literal(value), list(map(literal, varied)))
+                raise InputError(f"{place}: the space has no {key} = {literal(value)}{said}")
+        return found
 
     def _objectives(self) -> Iterator[Objective]:
         for figure, given in self._table("objectives").items():
             place = f"{self.place}: objectives.{figure}"
+            figures.check([figure], f"{self.place}: objectives: ")
             table = given if isinstance(given, Mapping) else {"goal": given}
             self._check_names(table, ("goal", "over"), f"objectives.{figure}.")
             goal = table.get("goal")
@@ -338,6 +375,7 @@ class _Reader:
     def _limits(self) -> Iterator[Limit]:
         for figure, given in self._table("limits").items():
             place = f"{self.place}: limits.{figure}"
+            figures.check([figure], f"{self.place}: limits: ")
             if not isinstance(given, Mapping) or not {"at_most", "at_least"} & set(given):
                 raise InputError(f"{place} is {matrix.shown(given)}; it must be a table with at_most or at_least")
             self._check_names(given, ("at_most", "at_least", "over"), f"limits.{figure}.")
@@ -345,6 +383,7 @@ class _Reader:
                 value = given.get(bound, 0)
                 if isinstance(value, bool) or not isinstance(value, int | float):
                     raise InputError(f"{place}.{bound} is {matrix.shown(value)}; it must be a number")
+            figures.check_limit(figure, given.get("at_most"), given.get("at_least"), place)
             yield Limit(figure, given.get("at_most"), given.get("at_least"), self._over(given, place))
 
     def _over(self, table: Mapping[str, Any], place: str) -> Over:
@@ -382,6 +421,13 @@ class _Reader:
                 raise InputError(f"{self.place}: {prefix}{key} does not exist{near(key, known)}")
 
 
+def _distinct(rows: tuple[tuple[Value, ...], ...], place: str) -> tuple[tuple[Value, ...], ...]:
+    """Rows of values, no two of which are the same."""
+    if len({tuple((type(value), value) for value in row) for row in rows}) < len(rows):
+        raise InputError(f"{place} has the same values twice")
+    return rows
+
+
 def _values_of_part(part: str) -> tuple[Value, ...]:
     """Every value of a part that is no seeded fault.
 
@@ -395,7 +441,17 @@ def _values_of_part(part: str) -> tuple[Value, ...]:
     raise InputError(f"there is no part '{part}'{near(part, known)}")
 
 
-def near(name: str, known: Sequence[str]) -> str:
-    """What ends a sentence about a name that does not exist: the nearest name, or all of them."""
-    meant = difflib.get_close_matches(name, known, n=1)
-    return f": did you mean '{meant[0]}'?" if meant else f" (known: {', '.join(known)})"
+def check_workload(work: str, place: str = "") -> None:
+    """Checks that there is such a workload, or a trace with a program.
+
+    Raises:
+        InputError: there is none, in a sentence that begins with the place.
+    """
+    known = [one.name for one in api.workloads()]
+    if work in known:
+        return
+    if not is_file(work):
+        what = f"workload '{work}' does not exist and is not a trace file"
+        raise InputError(f"{place}{what}{near(work, known)}")
+    if _engine.trace_kind(work) == "lines":
+        raise InputError(f"{place}{work}: a trace of memory lines has no program")

@@ -29,7 +29,6 @@ class Judge:
         """Nothing is computed yet."""
         self.goals, self._computer = goals, computer
         self.tiers: tuple[Tier, ...] = tiers(goals)
-        self.figure_names: list[str] = []
         self.known: frozenset[str] = frozenset()
         """The keys of candidates that are known designs; those are tested to the end even if others are as good."""
         self._points: dict[Candidate, int] = {}
@@ -172,8 +171,6 @@ class Judge:
 
     def _measured(self, one: Candidate, runs: Sequence[figures.Figures], is_limited: bool) -> Judged:
         """A candidate with its figures: it holds so far, or is passed over because it is beyond a limit."""
-        if not self.figure_names:
-            self.figure_names = figures.names(runs)
         goals = self.goals
         found = {each.figure: figures.over(each.figure, runs, each.over) for each in goals.objectives}
         excess = sum(limit.excess(figures.over(limit.figure, runs, limit.over)) for limit in goals.limits)
@@ -181,7 +178,11 @@ class Judge:
         for each in goals.limits:
             found.setdefault(each.figure, figures.over(each.figure, runs, each.over))
         judged = Judged(one, "holds", 1, self._points[one], figures=found, excess=excess)
-        return replace(judged, state="passed over", why="beyond the limits") if excess and is_limited else judged
+        if not excess or not is_limited:
+            return judged
+        lacking = [name for name, value in found.items() if value is None]
+        why = f"it has no figure {', '.join(lacking)}" if lacking else "beyond the limits"
+        return replace(judged, state="passed over", why=why)
 
 
 def plainness(one: Candidate) -> tuple[int, str]:

@@ -10,16 +10,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..request import literal
 from .front import dominates, front, vector
 from .goals import Goals
 from .judge import plainness
 from .rules import Rule
-from .space import Value, differences, written
+from .space import Value, differences
 from .verdict import Judged
 
 if TYPE_CHECKING:
     import polars as pl
 
+
+REASONS_MAX = 100
+"""Reasons for refusals that a document has, the most frequent first."""
 
 _NAMED = 3
 """Candidates that are named where several beat a design."""
@@ -34,6 +38,27 @@ class Reference:
 
 
 @dataclass(frozen=True)
+class Points:
+    """What became of points of the space.
+
+    Attributes:
+        tried: how many were looked at; of a space that was looked at completely, all.
+        left_out: those that conditions of the goals leave out.
+        refused: why the engine refuses points, because their parts or values contradict each other, and how many; the
+            most frequent reason first.
+    """
+
+    tried: int
+    left_out: int
+    refused: Mapping[str, int]
+
+    @property
+    def refusals(self) -> int:
+        """Points that the engine refuses."""
+        return sum(self.refused.values())
+
+
+@dataclass(frozen=True)
 class SearchReport:
     """What a search found.
 
@@ -43,6 +68,9 @@ class SearchReport:
         tiers: the kinds of crash tests, in order.
         rules: what was learned, of which each ruled some out.
         references: the built-in designs on the machine of the goals.
+        unfit: known designs that are not judged, because the engine does not take them with the promise of the goals
+            on their machine, each with the sentence that says why.
+        points: what became of the points of the space.
         complete: every candidate of the space was looked at.
         computed: what was computed now; the rest was in the store.
     """
@@ -53,6 +81,8 @@ class SearchReport:
     tiers: tuple[str, ...]
     rules: tuple[Rule, ...]
     references: tuple[Reference, ...]
+    unfit: Mapping[str, str]
+    points: Points
     complete: bool
     computed: int
 
@@ -101,6 +131,12 @@ class SearchReport:
     def valid(self) -> int:
         """Candidates that the engine takes."""
         return len(self.judged) - self.counts.get("refused", 0)
+
+    @property
+    def lacking(self) -> list[str]:
+        """Figures that goals name and no candidate has that was measured."""
+        measured = [one.figures for one in self.judged if one.figures]
+        return [name for name in self.goals.figures if measured and all(each.get(name) is None for each in measured)]
 
     def names_of(self, judged: Judged) -> list[str]:
         """The built-in designs with the parts of a candidate."""
@@ -172,7 +208,16 @@ class SearchReport:
             "objectives": [asdict(one) for one in goals.objectives],
             "limits": [asdict(one) for one in goals.limits],
             "points": goals.space.size,
+            "points_tried": self.points.tried,
+            "points_left_out": self.points.left_out,
+            "points_refused": {
+                "points": self.points.refusals,
+                "reasons": [{"sentence": why, "points": many} for why, many in self.points.refused.items()][
+                    :REASONS_MAX
+                ],
+            },
             "complete": self.complete,
+            "figures_lacking": self.lacking,
             "candidates": {"valid": self.valid, **self.counts},
             "front": [
                 {
@@ -202,6 +247,7 @@ class SearchReport:
                 }
                 for one in self.references
             ],
+            "unfit": [{"design": design, "why": why} for design, why in self.unfit.items()],
         }
 
     @cached_property
@@ -227,4 +273,4 @@ def _document(judged: Judged) -> dict[str, Any]:
 
 
 def _text(value: Value | None) -> str | None:
-    return None if value is None else written(value)
+    return None if value is None else literal(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -18,13 +19,12 @@ from ..errors import Interrupted
 from ..matrix import leaves
 from ..request import count
 from ..store import Store
-from . import figures
 from . import goals as goals_file
 from .computing import Computer
 from .front import front, vector
 from .goals import Goals, Spec
 from .judge import Judge, check
-from .outcome import Reference, SearchReport
+from .outcome import Points, Reference, SearchReport
 from .propose import BATCH, ENUMERATED_MAX, Everything, Genetic, Proposer, Told
 from .rules import Learner, unsound
 from .space import Candidate, Point, candidate
@@ -81,6 +81,9 @@ class _Search:
         self._goals, self._path, self._computer, self._progress = asked, path, computer, progress
         self._judge = Judge(asked, computer)
         self._made: dict[Point, Candidate | None] = {}
+        self._refused: dict[Point, str] = {}
+        self._left_out: set[Point] = set()
+        self._unfit: dict[str, str] = {}
         self._judged: dict[Candidate, Judged] = {}
         self._points: dict[Candidate, Point] = {}
         self._proven: list[Judged] = []
@@ -89,14 +92,12 @@ class _Search:
     def result(self) -> SearchReport:
         """Searches."""
         references = self._references()
-        self._check_figures()
         first = self._known_points(references)
         self._judge.known = frozenset(one.key for point in first if (one := self._made[point]) is not None)
         proposer, complete = self._proposer(first)
         while batch := proposer.batch(self._goals.candidates - self._valid_ones()):
             self._points |= {one: point for point, one in batch}
             judged = self._look_at([one for _, one in batch])
-            self._check_figures()
             proposer.tell([self._told(one) for one in judged])
         self._audit()
         return SearchReport(
@@ -106,26 +107,30 @@ class _Search:
             tiers=tuple(tier.name for tier in self._judge.tiers),
             rules=tuple(rule for rule in self._learner.rules if rule.covers),
             references=references,
+            unfit=self._unfit,
+            points=self._tried(),
             complete=complete,
             computed=self._computer.computed,
         )
+
+    def _tried(self) -> Points:
+        """What became of the points that were tried so far."""
+        refused = Counter(why for point, why in self._refused.items() if point not in self._left_out)
+        return Points(len(self._made.keys() | self._left_out), len(self._left_out), dict(refused.most_common()))
 
     def _references(self) -> tuple[Reference, ...]:
         """Known designs, each with the promise of the goals, on the machine of the goals."""
         goals = self._goals
         found: list[tuple[str, Candidate]] = []
         for name in goals.references:
-            with contextlib.suppress(InputError):
+            try:
                 one = candidate(name, goals.space.variant, goals.promise.stated)
                 check(goals, one)
                 found.append((name, one))
+            except InputError as error:
+                self._unfit[name] = str(error)
         judged = self._judge.judge([one for _, one in found])
         return tuple(Reference(name, one) for (name, _), one in zip(found, judged, strict=True))
-
-    def _check_figures(self) -> None:
-        """Checks that the figures that the goals name exist, once anything has figures."""
-        if self._judge.figure_names:
-            figures.check(self._goals.figures, self._judge.figure_names, f"{self._goals.name}: ")
 
     def _proposer(self, first: Sequence[Point]) -> tuple[Proposer, bool]:
         """Who proposes, and whether that is every candidate of the space."""
@@ -151,7 +156,10 @@ class _Search:
     def _all(self) -> Iterator[tuple[Point, Candidate]]:
         seen: set[Candidate] = set()
         for point in self._goals.space.points():
-            one = self._valid(point) if self._goals.space.mended(point) == point else None
+            if self._goals.space.mended(point) != point:
+                self._left_out.add(point)
+                continue
+            one = self._valid(point)
             if one is not None and one not in seen:
                 seen.add(one)
                 yield point, one
@@ -160,10 +168,12 @@ class _Search:
         """What a point makes; None if the engine refuses it."""
         if point not in self._made:
             self._made[point] = None
-            with contextlib.suppress(InputError):
+            try:
                 one = self._goals.space.candidate(point)
                 check(self._goals, one)
                 self._made[point] = one
+            except InputError as error:
+                self._refused[point] = str(error)
         return self._made[point]
 
     def _valid_ones(self) -> int:

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from .. import api
 from .._engine import InputError
-from ..request import Variant
+from ..request import Variant, literal
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]
 """The value of a part or of the machine; a tuple for the steps of a recovery."""
@@ -198,17 +198,10 @@ def candidate(base: str, variant: Variant, stated: Mapping[str, Value]) -> Candi
     )
     machine = {key: value for key, value in stated.items() if not key.startswith(PART)}
     differ = {key: value for key, value in parts.items() if of_base.get(key) != value}
-    sets = [f"{PART}{key}={written(value)}" for key, value in differ.items()]
-    sets += [f"{key}={written(value)}" for key, value in machine.items()]
+    sets = [f"{PART}{key}={literal(value)}" for key, value in differ.items()]
+    sets += [f"{key}={literal(value)}" for key, value in machine.items()]
     text = json.dumps([parts, machine], sort_keys=True)
     return Candidate(hashlib.sha256(text.encode()).hexdigest(), base, parts, machine, tuple(sets))
-
-
-def written(value: Value) -> str:
-    """A value as `set` has it."""
-    if isinstance(value, tuple):
-        return json.dumps(list(value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def differences(one: Candidate, other: Candidate) -> dict[str, tuple[Value | None, Value | None]]:

@@ -25,6 +25,7 @@ use crate::workload;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+pub use crate::design::check_set;
 pub use crate::design::text as design_file;
 pub use crate::run::Failure as Error;
 pub use crate::run::Session;

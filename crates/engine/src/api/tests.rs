@@ -209,3 +209,28 @@ fn a_replay_of_memory_lines_tells_how_much_of_the_files_it_has_read() {
     );
     assert_eq!(sentence(refused), "by_line: a replay of memory lines does not take it, only a run does");
 }
+
+/// A value by itself, which may contradict the rest: that is for whoever puts a machine together.
+#[test]
+fn a_set_is_checked_by_itself() {
+    for good in ["controller.wpq_high_watermark=4096", "design.write_path=ready-pairs", "design.recovery=[]"] {
+        assert_eq!(check_set(good), Ok(()), "{good}");
+    }
+    assert!(config::load_machine("secpm", &["controller.wpq_high_watermark=4096".to_owned()]).is_err());
+    for (bad, said) in [
+        ("controller.wpq_entries=1", "controller.wpq_entries = 1 must be a whole number from 2 to 4096"),
+        ("controller.wpq_entries=-5", "controller.wpq_entries = -5 must be a whole number from 2 to 4096"),
+        ("controller.wpq_entries=1e300", "must be a whole number from 2 to 4096"),
+        ("controller.wpq_entries=abc", "must be a whole number from 2 to 4096"),
+        ("controller.wpq_entries=true", "must be a whole number from 2 to 4096"),
+        ("controller.wpq_entry=8", "there is no key 'controller.wpq_entry': did you mean 'controller.wpq_entries'?"),
+        ("controller.policy=gem6", "controller.policy"),
+        ("design.write_path=write-trough", "write_path 'write-trough' does not exist: did you mean 'write-through'?"),
+        ("design.write_paths=deferred", "there is no part 'write_paths': did you mean 'write_path'?"),
+        ("design.write_path", "there is no key 'design.write_path'"),
+        ("controller.wpq_entries", "write path.to.key=value"),
+    ] {
+        let error = check_set(bad).unwrap_err().0;
+        assert!(error.contains(said) && !error.contains('\n'), "{bad}: {error}");
+    }
+}

@@ -61,10 +61,23 @@ pub(super) fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
     Ok(table)
 }
 
+/// Checks `path.to.key=value` by itself: whether there is such a value of a machine, and it may be this.
+///
+/// # Errors
+/// A sentence that does not say where the value stands.
+pub fn check_set(text: &str) -> Result<(), ConfigError> {
+    read_set(text).map(|_| ()).map_err(ConfigError)
+}
+
 fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
-    let at = |what: String| ConfigError(format!("set {}: {what}", shown_name(text)));
-    let (path, written) =
-        text.split_once('=').ok_or_else(|| at("write path.to.key=value, as in device.t_wr_ns=150".into()))?;
+    let (path, value) = read_set(text).map_err(|what| ConfigError(format!("set {}: {what}", shown_name(text))))?;
+    set(table, path, value);
+    Ok(())
+}
+
+/// The path and the value of `path.to.key=value`; the error is a sentence.
+fn read_set(text: &str) -> Result<(&str, Value), String> {
+    let (path, written) = text.split_once('=').ok_or("write path.to.key=value, as in device.t_wr_ns=150")?;
     let (path, written) = (path.trim(), written.trim());
     // Numbers, booleans and quoted texts are TOML; anything else is a size, a choice or a text without quotes.
     let value = toml_file::value(written);
@@ -78,11 +91,10 @@ fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
     let number = value.is_integer() || value.as_float().is_some_and(f64::is_finite);
     if number && !is_decimal(written) {
         let shown = shown_name(written);
-        return Err(at(format!("'{shown}' is not a number in decimal digits, as in 64, 1.5 or 1e-3")));
+        return Err(format!("'{shown}' is not a number in decimal digits, as in 64, 1.5 or 1e-3"));
     }
-    checked(path, &value).map_err(at)?;
-    set(table, path, value);
-    Ok(())
+    checked(path, &value)?;
+    Ok((path, value))
 }
 
 /// TOML has other ways to write numbers; on a command line they are more likely typing errors.

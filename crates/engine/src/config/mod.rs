@@ -23,7 +23,7 @@ pub use excerpt::shown_name;
 pub use fields::shown;
 pub use geometry::{BankRegions, Geometry};
 pub use integrity::{Integrity, MacPlacement, MetadataCache, ReadVerification};
-pub use load::load_machine;
+pub use load::{check_set, load_machine};
 pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
 pub use program::{CoreRegion, ItemMetadata, LogGranularity, LogPlacement, Program};

@@ -221,8 +221,12 @@ fn is_name(text: &str) -> bool {
 
 /// Sets a part of `draft`, as `--set design.PATH=WRITTEN` does; the error is a sentence.
 pub(super) fn set(draft: &mut Draft, path: &str, written: &str) -> Result<&'static Key, ConfigError> {
-    let at = |what: String| ConfigError(format!("set design.{}: {what}", shown_name(path)));
-    let key = Key::at(path, &[]).map_err(at)?;
-    key.set(draft, &toml_file::value(written).unwrap_or_else(|| Value::from(written))).map_err(at)?;
+    set_part(draft, path, written).map_err(|what| ConfigError(format!("set design.{}: {what}", shown_name(path))))
+}
+
+/// [`set`], whose error does not say where the value stands.
+pub(super) fn set_part(draft: &mut Draft, path: &str, written: &str) -> Result<&'static Key, String> {
+    let key = Key::at(path, &[])?;
+    key.set(draft, &toml_file::value(written).unwrap_or_else(|| Value::from(written)))?;
     Ok(key)
 }

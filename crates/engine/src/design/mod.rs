@@ -9,7 +9,7 @@ mod keys;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{ConfigError, Variant, toml_file, unknown_name};
+use crate::config::{self, ConfigError, Variant, toml_file, unknown_name};
 use crate::parts::{Design, PartsList, ProgramForm};
 use draft::Draft;
 use file::Readings;
@@ -69,6 +69,20 @@ pub fn effective_parts(name_or_path: &str, variant: Variant, stated: &[&str]) ->
         set(&mut draft, text)?;
     }
     check::contradiction(&draft).map_or(Ok(self::stated(&draft)), |what| Err(ConfigError(what)))
+}
+
+/// Checks `design.KEY=VALUE`, or `path.to.key=value` of a machine, by itself: whether there is such a part or value, and it
+/// may be this. Whether it goes with the rest of a design and a machine is another question.
+///
+/// # Errors
+/// A sentence that does not say where the value stands.
+pub fn check_set(set: &str) -> Result<(), ConfigError> {
+    match set.strip_prefix(OF_DESIGN).and_then(|part| part.split_once('=')) {
+        Some((path, written)) => {
+            file::set_part(&mut Draft::default(), path.trim(), written.trim()).map(|_| ()).map_err(ConfigError)
+        }
+        None => config::check_set(set),
+    }
 }
 
 /// Splits `sets` into those of the design, without `design.`, and those of the machine.
