@@ -68,8 +68,8 @@ enum {
 
 /* Flags of a write. */
 enum {
-    /* The line holds a CounterAtomic variable: line and counter persist together, if the design leaves the choice (sca).
-     * Other designs ignore the flag. */
+    /* The line holds a CounterAtomic variable: line and counter persist together, if the design leaves the choice (sca,
+     * sca-tree). Other designs ignore the flag. */
     COUNTERPOINT_COUNTER_ATOMIC = 1
 };
 
@@ -305,7 +305,8 @@ int counterpoint_send_read(counterpoint *memory, uint64_t address, uint64_t id);
 int counterpoint_send_write(counterpoint *memory, uint64_t address, const uint8_t *bytes, uint64_t id, unsigned flags);
 
 /* Sends a counter_cache_writeback (counter-atomicity, section 4.3): makes the counters around the line at `address` durable.
- * counters_persisted returns `id`. For programs written for the design sca; others do not need it. */
+ * counters_persisted returns `id`. For programs written for the designs sca and sca-tree; others do
+ * not need it. */
 int counterpoint_send_counter_writeback(counterpoint *memory, uint64_t address, uint64_t id);
 
 /* Sends `request`, of any kind. A write with a mask is a write of the whole line, whose other bytes are those of the newest
@@ -341,7 +342,7 @@ int counterpoint_peek(counterpoint *memory, uint64_t address, uint8_t *bytes);
 int counterpoint_peek_range(counterpoint *memory, uint64_t address, uint8_t *bytes, size_t length);
 
 /* Whether power can fail: 1, 0 or an error. counterpoint_last_error says why not: the design drains caches (the eadr family,
- * sepencr), which belong to the caller, or the machine has engine.bytes = false. */
+ * bbe, sepencr), which belong to the caller, or the machine has engine.bytes = false. */
 int counterpoint_can_crash(counterpoint *memory);
 
 /* Fails power now and restarts. Requests in flight are lost and never answered; the persistence domain drains to the media;

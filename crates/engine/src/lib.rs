@@ -1,12 +1,13 @@
 //! Counterpoint's engine: an event-driven simulator of encrypted persistent memory with real bytes and real AES.
 //!
-//! Bytes flow in one direction, and the modules are listed in that order:
+//! Bytes flow in one direction:
 //!
 //! ```text
 //! workload / trace -> cpu -> cache -> controller -> device
 //!                       (a Design decides at the marked points; stages own time, queues and bytes)
-//! side rooms that only watch or act between events: crash, legal_states, crash_view, recovery, audit, stats, timeline
 //! ```
+//!
+//! The other modules build this pipe, or watch it and act between its events. ARCHITECTURE.md says what each of them is.
 
 pub mod api;
 pub mod assembly;

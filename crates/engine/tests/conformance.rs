@@ -42,7 +42,7 @@ fn sets(machine: &str) -> Vec<String> {
     sets.iter().map(|set| (*set).to_owned()).collect()
 }
 
-/// A short run of every design, in both readings, on two machines.
+/// A short run of every design, in both readings, on each of `MACHINES`.
 fn requests(workloads: &[&str]) -> Vec<Value> {
     let mut requests = Vec::new();
     for name in design::names() {

@@ -50,6 +50,17 @@ const ROOMS: &[(&str, &str)] = &[
     ("embed", "kernel stats message config parts controller device recovery assembly run crash design"),
 ];
 
+/// ARCHITECTURE.md draws the rooms in the order in which they import each other, and no others.
+#[test]
+fn the_drawing_has_every_room_in_its_order() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md")).unwrap();
+    let (_, drawing) = page.split_once("    crates/engine/src/ ").unwrap();
+    let names = drawing.lines().skip(1).map_while(|line| line.strip_prefix("      "));
+    let names = names.filter_map(|line| line.split_once('/')).map(|(name, _)| name);
+    let drawn: Vec<&str> = names.filter(|name| !name.contains(' ')).collect();
+    assert_eq!(drawn, ROOMS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+}
+
 /// Stages and their judges decide nothing by a design's name.
 const WITHOUT_DESIGNS: [&str; 9] =
     ["workload", "cpu", "cache", "controller", "device", "mechanism", "audit", "recovery", "crash"];
