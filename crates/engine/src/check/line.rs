@@ -70,10 +70,11 @@ impl Stores {
         key(self) == key(other) && self.relied_at.is_none() && other.relied_at.is_none()
     }
 
+    /// Adds later stores.
     fn join(&mut self, other: Stores) {
+        debug_assert!(self.first < other.first);
         self.count += other.count;
         self.mask |= other.mask;
-        self.first = self.first.min(other.first);
         self.links.extend(other.links);
     }
 }
@@ -136,11 +137,6 @@ impl Pending {
     /// Whether a flush covers `stores`, and its fence has not come.
     pub fn is_flushed(&self, stores: &Stores) -> bool {
         !stores.past_caches && self.flushes.iter().any(|(_, batch)| *batch >= stores.batch)
-    }
-
-    /// Whether the thread that stored `stores` has flushed them itself.
-    pub fn is_flushed_by_itself(&self, stores: &Stores) -> bool {
-        self.flushed_by(stores.thread).is_some_and(|batch| batch >= stores.batch)
     }
 
     /// A flush by `thread` that its next fence completes.

@@ -54,18 +54,14 @@ impl Shadow {
         }
     }
 
-    /// `thread` has executed a fence, and what that makes durable is durable.
+    /// `thread` has executed a fence, and what that makes durable is durable: no flush of its own is open, so that flushes
+    /// of its stores that are open are those of others.
     pub(super) fn fenced(&mut self, thread: u64) {
         let step = self.step;
         for line in std::mem::take(&mut self.thread(thread).lent) {
             let Some(pending) = self.lines.get_mut(&line) else { continue };
-            let relied: Vec<bool> = pending
-                .stores
-                .iter()
-                .map(|stores| {
-                    stores.thread == thread && pending.is_flushed(stores) && !pending.is_flushed_by_itself(stores)
-                })
-                .collect();
+            let relied: Vec<bool> =
+                pending.stores.iter().map(|stores| stores.thread == thread && pending.is_flushed(stores)).collect();
             for (stores, _) in pending.stores.iter_mut().zip(&relied).filter(|(_, relied)| **relied) {
                 stores.relied_at.get_or_insert(step);
             }

@@ -112,7 +112,7 @@ pub struct Controller {
     /// Counter cache latency in core cycles.
     pub counter_cache_latency_cycles: u32,
     /// Write pending queue entries (64-byte lines): data and counters together, or data alone in designs with a
-    /// counter write queue.
+    /// counter write queue. The watermarks do not change with it; docs/machine-files.md says what to set with it.
     pub wpq_entries: u32,
     /// Draining begins when this many entries are queued. Decision, swept.
     pub wpq_high_watermark: u32,

@@ -1,6 +1,9 @@
 //! Stores that are not durable at the end.
 
 use super::*;
+use crate::attribution::Place;
+use crate::check::report::merged;
+use crate::check::shadow::Shadow;
 
 #[test]
 fn a_store_that_nothing_flushes() {
@@ -107,6 +110,19 @@ fn two_mappings_of_a_file_are_the_same_memory() {
     assert_eq!(told(&checked(stream.end(0), &CheckSettings::default()).unwrap()), NOTHING);
     let unmapped = Stream::with_file().store(0x11, 0, 1, BASE, &[1]).unmap(BASE, 0x1000);
     assert_eq!(told(&checked(unmapped.end(0), &CheckSettings::default()).unwrap()), [("never-flushed", 1, 1)]);
+}
+
+#[test]
+fn instructions_that_are_shown_alike_are_one_place() {
+    let mut shadow = Shadow::new(None, false);
+    let program = Program::new().store(1, 0, 0).store(2, 1, 0).store(1, 2, 0);
+    let read = steps(program, &mut |step| shadow.take(step));
+    let (findings, _) = shadow.finish(None);
+    let line = Place { text: "pool.c:7".to_owned(), source: None, function: None, object: None };
+    let found = merged(findings, &vec![line; 8], &read);
+    let told: Vec<_> = found.iter().map(|finding| (finding.count, finding.example.record)).collect();
+    // SYNC, FILE and MAP come first.
+    assert_eq!(told, [(3, 4)]);
 }
 
 #[test]

@@ -10,8 +10,9 @@ mod settings;
 
 use super::{CheckReport, CheckSettings, check};
 use crate::config::ConfigError;
-use crate::workload::trace::Steps;
 use crate::workload::trace::recorded::tests::build::{BASE, Stream};
+use crate::workload::trace::{Step, Steps, StepsRead};
+use std::ops::ControlFlow;
 
 /// A program under construction. The program counter of an operation is its source line: without object files, a place
 /// is shown as its address.
@@ -93,6 +94,16 @@ impl Program {
 
 fn checked(bytes: Vec<u8>, settings: &CheckSettings) -> Result<CheckReport, ConfigError> {
     check("t.cptrace", Steps::from_bytes("t.cptrace", bytes)?, settings, &|_| {})
+}
+
+/// Shows the steps of a program.
+fn steps(program: Program, show: &mut dyn FnMut(Step<'_>)) -> StepsRead {
+    let steps = Steps::from_bytes("t.cptrace", program.0.end(0)).unwrap();
+    let read = steps.each(false, &|_| {}, &mut |step| {
+        show(step);
+        ControlFlow::Continue(())
+    });
+    read.unwrap()
 }
 
 fn told(report: &CheckReport) -> Vec<(&'static str, u64, u64)> {

@@ -65,6 +65,8 @@ fn the_address_that_is_durable_first() {
     // What is stored to the node after it is published is another matter.
     let later = Program::new().point(3, 0, 128).store(1, 2, 0).clwb(4, 0).sfence(5).clwb(6, 2).sfence(7);
     assert_eq!(overtaken(later), NONE);
+    let more = published.clone().store(8, 2, 1).clwb(4, 0).sfence(5).clwb(6, 2).sfence(7);
+    assert_eq!(overtaken(more), [(1, 3, 1)]);
     // An address that is overwritten publishes nothing.
     let overwritten = published.clone().store(8, 0, 0).clwb(4, 0).sfence(5).clwb(6, 2).sfence(7);
     assert_eq!(overtaken(overwritten), NONE);
@@ -93,6 +95,9 @@ fn a_flush_of_another_thread() {
     let end = |program: Program| program.thread(1).sfence(8);
     assert_eq!(overtaken(end(later(lent(false)))), [(1, 5, 1)]);
     assert_eq!(overtaken(later(lent(true))), NONE);
+    // Twice, each time with a fence: two stores of one place are two.
+    let again = lent(false).store(1, 0, 0).thread(1).clwb(2, 0).thread(0).mfence(4);
+    assert_eq!(overtaken(end(later(again))), [(1, 5, 2)]);
     // Never completed: not durable at all, which is worse.
     assert_eq!(later(lent(false)).found(), [("never-fenced", 1, 1)]);
     // Without a fence before the later store nothing says that the thread relies on it.

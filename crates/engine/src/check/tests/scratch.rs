@@ -52,6 +52,11 @@ fn it_is_not_overtaken_either() {
     assert_eq!(node(Program::new()).found(), [("not-ordered", 1, 1)]);
     assert_eq!(node(Program::new().scratch(BEGINS, 2, 1)).found(), NOTHING);
     assert_eq!(node(Program::new().scratch(BEGINS, 0, 1)).found(), NOTHING);
+    // What is declared after its address was stored, and is durable after that address.
+    let late = |words| Program::new().store(1, 2, 0).point(3, 0, 128).scratch(STORED, words, 1).clwb(4, 0).sfence(5);
+    let flushed = |program: Program| program.clwb(6, 2).sfence(7).found();
+    assert_eq!(flushed(late(2)), NOTHING);
+    assert_eq!(flushed(late(3)), [("not-ordered", 1, 1)]);
 }
 
 #[test]

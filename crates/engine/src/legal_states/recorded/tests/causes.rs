@@ -84,6 +84,16 @@ fn a_missing_fence() {
     assert_eq!(counts, [json!(1), json!(0), json!(4), json!(1)]);
 }
 
+/// The fence that is missing had to follow the flush: a store before the flush needs nothing.
+#[test]
+fn what_needs_a_fence_comes_after_the_flush() {
+    let wrong = Program::new().store(1, 0, "data").store(2, 1, "valid").clwb(3, 0).clwb(4, 1);
+    let cause_of = |program: Program| cause(program.sfence(9));
+    let before = ("missing-fence".to_owned(), json!("0x1"), json!("0x3"), Value::Null);
+    assert_eq!(cause_of(wrong.clone()), before);
+    assert_eq!(cause_of(wrong.store(5, 2, "more").clwb(6, 2)), told("missing-fence", "0x1", json!("0x3"), "0x5"));
+}
+
 #[test]
 fn a_missing_flush() {
     let begun = Program::new().store(1, 0, "data");

@@ -147,6 +147,26 @@ fn one_run_decides_many_states() {
     assert!(classes < states / 20, "{classes} classes of {states} states");
 }
 
+/// Two lines of one counter block that no write-back follows: the block on the media is from before both, from between them
+/// or from after both, so that the first line is not without its counter while the second one has it.
+#[test]
+fn contents_that_no_way_of_their_block_has_are_no_state() {
+    let program = Program::new().store(1, 0, "one").clwb(2, 0).sfence(3).store(4, 1, "two").clwb(5, 1).sfence(6);
+    let mut last = 0;
+    each_point(program, "sca", &mut |memory, point| {
+        let [one, two] = [0, 1].map(|number| memory.lines.get(number).map(|known| known.line));
+        let reads: Vec<WordRead> = [one, two].into_iter().flatten().map(|line| WordRead { line, word: 0 }).collect();
+        let mut classes = Classes::of(point, u64::MAX);
+        last = 0;
+        while let Some((part, state)) = classes.next() {
+            classes.decide(part, &state, &reads);
+            last += 1;
+        }
+        assert!(classes.every());
+    });
+    assert_eq!(last, 3);
+}
+
 /// Of six words past the caches not every combination is listed: nothing is claimed of a command that reads them.
 #[test]
 fn what_is_not_listed_must_not_be_read() {

@@ -89,6 +89,23 @@ fn of_a_program_without_annotations_write_backs_are_assumed_before_fences() {
     assert_eq!(report["blame"]["who"], "program");
 }
 
+/// The write-back of a counter that a `clflush` of the data leaves to the next fence makes that fence a crash point.
+#[test]
+fn a_fence_that_completes_only_a_write_back_loses_states() {
+    let flushed = Program::new().store(1, 0, "data").clflush(2, 0);
+    let wrong = flushed.clone().store(4, 64, "valid").sfence(3).clwb(5, 64).sfence(6);
+    assert_eq!(cause(wrong, "sca"), told("counter-not-durable", "0x1", "0x4"));
+    assert_holds(flushed.sfence(3).store(4, 64, "valid").clwb(5, 64).sfence(6), "sca");
+}
+
+/// The store to blame for a counter that is ahead is the one whose data is missing, not the one that no longer decrypts.
+#[test]
+fn a_counter_ahead_is_that_of_the_store_that_is_lost() {
+    let program = publishes(|program| program).store(8, 0, "data2").clwb(9, 0).sfence(10);
+    let ahead = ("counter-ahead".to_owned(), json!("0x8"), Value::Null);
+    assert_eq!(cause(program, "write-through"), ahead);
+}
+
 #[test]
 fn a_fence_of_another_thread_completes_no_write_back() {
     let other = |thread: u64| {
