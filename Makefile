@@ -9,6 +9,7 @@ PYTHON ?= python3
 OUT ?= out
 MINUTES ?= 30
 FUZZ_SECONDS ?= 60
+CLIENT_CASES ?= 1000
 PAPER ?= all
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -193,7 +194,8 @@ attacks: engine ## Attack every design with a tree, on two machines, in every wo
 	$(BIN)/python tests/attacks.py
 
 .PHONY: soak
-soak: engine ## Fuzz every reader for $(FUZZ_SECONDS) seconds, then crash designs that must survive for $(MINUTES) minutes.
+soak: engine ## Drive the memory of each design with $(CLIENT_CASES) random sequences, fuzz every reader for $(FUZZ_SECONDS) seconds, then crash designs that must survive for $(MINUTES) minutes.
+	PROPTEST_CASES=$(CLIENT_CASES) cargo test $(TEST_ENGINE) embed_random
 	$(BIN)/python tests/soak.py --minutes $(MINUTES) --fuzz-seconds $(FUZZ_SECONDS)
 
 .PHONY: fmt

@@ -60,7 +60,7 @@ class Outcome:
             recovered=crash.recovered,
             rules=tuple(sorted({violation.rule for violation in crash.violations})),
             sufficient=crash.holds,
-            first=min(crash.violations, key=lambda violation: violation.crash_event, default=None),
+            first=next(iter(crash.violations), None),
         )
 
     def differs(self, other: "Outcome") -> bool:

@@ -66,9 +66,13 @@ def with_commands(report: Mapping[str, Any]) -> dict[str, Any]:
     """
     run = report["reproduce"]
     document = {key: value for key, value in report.items() if key != "reproduce"}
+
+    def shown(found: Mapping[str, Any]) -> dict[str, Any]:
+        return {**found, "reproduce": crash_command({**run, **found["reproduce"]})}
+
     for key in ("violations", "shrunk"):
         if key in document:
-            document[key] = [
-                found | {"reproduce": crash_command({**run, **found["reproduce"]})} for found in document[key]
-            ]
+            document[key] = [shown(found) for found in document[key]]
+    if document.get("left_out") is not None:
+        document["left_out"] = {**document["left_out"], "first": shown(document["left_out"]["first"])}
     return document

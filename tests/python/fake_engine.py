@@ -309,7 +309,9 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
     """
     broken: list[tuple[int, str, str]] = []
     if asked["design"] == "write-back":
-        broken = [(517 + n, "line", "mutate") for n in range(7)]
+        # An example of each rule comes first.
+        broken = [(517, "line", "mutate"), (90, "pad_reuse", "prepare")]
+        broken += [(517 + n, "line", "mutate") for n in range(1, 6)]
     if _ANNOTATIONS[_form(asked["design"])]:
         broken = _WITHOUT.get(asked.get("leave_out"), [])
     again = asked.get("nested") or "nested_depth" in asked

@@ -324,9 +324,11 @@ def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
         "still in the counter cache",
         "transaction 1 (mutate), line 0x1240",
         "counterpoint crash write-back btree --seed 1 --transactions 2 --at-event 517",
-        "4 violations more",
+        "5 violations more; --json explains 7 of them all",
     ):
         assert words in outcome.out
+    lost, leaked = (outcome.out.index(f"{rule}: power lost after event") for rule in ("line", "pad reuse"))
+    assert lost < leaked and outcome.out.count("reproduce:") == 2, "an example of each rule, and lost data first"
     outcome = cli("crash", "write-back", "btree", "--json")
     assert outcome.code == 1
     assert len(json.loads(outcome.out)["violations"]) == 7

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ..papers.model import Reproduction
     from ..results import AtCrash, CounterCache, Crash, Integrity, Nvm, Part, Run, Violation
 
-_VIOLATIONS_SHOWN = 3
-"""Violations printed in full; `--json` and `--out` have up to 20."""
-
 _SECRETS = ("plaintext", "pad_reuse")
 """Rules that a crash can break without losing data."""
 
@@ -356,8 +353,11 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
         again = f" and {units.number(crash.nested_points)} more during recovery" if crash.nested_points else ""
         tried = units.count_of(crash.crash_points, "crash", "es")
         holds = "Holds so far" if crash.interrupted or crash.out_of_time else "Holds"
-        kept = "nothing was lost and nothing leaked" if crash.secret else "nothing was lost"
+        unleaked = crash.secret and crash.left_out is None
+        kept = "nothing was lost and nothing leaked" if unleaked else "nothing was lost"
         sentence = f"{holds}: {kept} in {tried}{again}."
+        if crash.left_out is not None:
+            sentence += f" But the running machine leaked {units.count_of(crash.left_out.count, 'time')} beside them."
         head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style="green", expand=False)
     else:
         sentence = f"Does not hold: {_damage(crash)}."
@@ -449,12 +449,14 @@ def _shrunk(crash: Crash) -> Iterable[RenderableType]:
 
 def _violations(crash: Crash) -> Iterable[RenderableType]:
     when = "after event" if crash.causes is None else "before record"
-    for violation in crash.violations[:_VIOLATIONS_SHOWN]:
+    for violation in crash.examples:
         yield from _explained(violation, when=when)
-    more = crash.violation_count - min(len(crash.violations), _VIOLATIONS_SHOWN)
+    more = crash.violation_count - len(crash.examples)
     if more > 0 and crash.causes is None:
         yield Text("")
-        yield Text(f"and {units.count_of(more, 'violation')} more; --json explains the first {len(crash.violations)}")
+        yield Text(f"and {units.count_of(more, 'violation')} more; --json explains {len(crash.violations)} of them all")
+    if crash.left_out is not None:
+        yield from _explained(crash.left_out.first, "beside the crash points, ")
 
 
 def _explained(violation: Violation, subject: str = "", when: str = "after event") -> Iterable[RenderableType]:
@@ -481,7 +483,7 @@ def _place(violation: Violation, when: str) -> str:
 
 
 def annotation_check(found: Annotations) -> RenderableType:
-    """Whether the annotations suffice, which of them are needed, and what breaks first without each."""
+    """Whether the annotations suffice, which of them are needed, and what breaks without each."""
     subject = f"{found.design} ({found.variant}) on {_name(found.workload)}, seed {found.seed}"
     complete = found.complete
     tried = units.count_of(complete.crash_points, "crash", "es")

@@ -12,9 +12,6 @@ from ..results import Crash
 from . import colours
 from .templates import template
 
-_LEAKS = ("plaintext", "pad_reuse")
-"""Rules whose violations do not prevent a program from recovering."""
-
 _SHAPE = ("transactions", "tx_size", "footprint", "cores", "schedule")
 """The options in which a smaller run differs from the run in which it was found."""
 
@@ -22,16 +19,13 @@ _SHAPE = ("transactions", "tx_size", "footprint", "cores", "schedule")
 def opening(verdict: Crash) -> tuple[int | None, dict[str, Any]]:
     """The crash at which the page opens, and in what the run that shows it differs from the one judged.
 
-    The smallest run known from which recovery fails; else the first crash from which it does; else the same of what
-    leaks; None where nothing is wrong.
+    The first of the smallest runs, else the first violation, which are those that lose data if any are; None where
+    nothing is wrong.
     """
-    for leaks in (False, True):
-        for smaller in verdict.shrunk:
-            if (smaller.rule in _LEAKS) is leaks:
-                return smaller.crash_event, {"warmup": 0} | {name: getattr(smaller, name) for name in _SHAPE}
-        for violation in verdict.violations:
-            if (violation.rule in _LEAKS) is leaks:
-                return violation.crash_event, {"schedule": violation.schedule}
+    for smaller in verdict.shrunk:
+        return smaller.crash_event, {"warmup": 0} | {name: getattr(smaller, name) for name in _SHAPE}
+    for violation in verdict.violations:
+        return violation.crash_event, {"schedule": violation.schedule}
     return None, {}
 
 
@@ -67,6 +61,8 @@ def outcome(verdict: Crash) -> str:
     crashes = units.count_of(verdict.crash_points, "crash", "es")
     if verdict.holds:
         leaked = " and nothing leaked" if verdict.secret else ""
+        if verdict.left_out is not None:
+            leaked = f", but the running machine leaked {units.count_of(verdict.left_out.count, 'time')} beside them"
         return f"Of {crashes} that were tried, every one recovered{leaked}."
     failed = verdict.crash_points - verdict.recovered
     if failed:

@@ -79,6 +79,19 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Leaks of the running machine in events that are none of the crash points.
+
+    Attributes:
+        count: how many there are.
+        first: the first of them.
+    """
+
+    count: int
+    first: Violation
+
+
+@dataclass(frozen=True, slots=True)
 class Shrunk:
     """The smallest run that was found to break a rule, and where.
 
@@ -402,8 +415,11 @@ class Crash:
         secret: the design promises secrecy, so that leaks were looked for.
         interrupted: Ctrl-C ended the exploration, or the search for what follows from it; this is what was finished.
         out_of_time: the time budget ended the exploration, or the search for what follows from it.
-        violations: what did not hold: the first of each rule and line, explained.
+        violations: what did not hold: the first of each rule and line, explained. It begins with an example of each rule;
+            lost data comes before a leaked secret, and then what happens earlier comes first.
         violation_count: how many violations there were, explained or not.
+        left_out: leaks of the running machine in events that are none of the crash points, which do not count; None if
+            there were none.
         shrunk: the smallest runs that were found to break the first rules broken; empty where nothing was shrunk.
         stages: the crashes by the stage of the transaction in flight; empty where nobody asked, or without logs.
         blame: who is to blame; None where everything held, or nobody asked.
@@ -433,6 +449,7 @@ class Crash:
     out_of_time: bool
     violations: tuple[Violation, ...]
     violation_count: int
+    left_out: LeftOut | None
     internal_errors: tuple[str, ...]
     shrunk: tuple[Shrunk, ...]
     stages: tuple[StageTally, ...]
@@ -454,7 +471,7 @@ class Crash:
         """The verdict that a document of `crash --json` describes; older documents lack newer keys."""
         later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None, "causes": None}
         later |= {"by_line": None, "assumed": None, "secret": True, "interrupted": False, "out_of_time": False}
-        later |= {"attacks": None}
+        later |= {"attacks": None, "left_out": None}
         whole = {**later, **document}
         if whole["recoveries"] is not None:
             whole["recoveries"] = {"timed_out": 0, "watched": None, **whole["recoveries"]}
@@ -462,6 +479,12 @@ class Crash:
         if whole["causes"] is not None:
             whole["causes"] = [{"outcome": "failed", **cause} for cause in whole["causes"]]
         return build(cls, {**whole, "document": document})
+
+    @property
+    def examples(self) -> tuple[Violation, ...]:
+        """One violation of each rule that was broken: the first ones of `violations`."""
+        first = {violation.rule: violation for violation in reversed(self.violations)}
+        return tuple(violation for violation in self.violations if first[violation.rule] is violation)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""

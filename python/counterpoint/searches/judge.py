@@ -214,7 +214,8 @@ def _recovery_request(goals: Goals, one: Candidate) -> dict[str, Any]:
 
 def counterexample(test: CrashTest, document: Mapping[str, Any]) -> Counterexample | None:
     """What showed that a test is failed: the smallest run, else the first violation."""
-    for found in (*document["shrunk"], *document["violations"]):
+    left_out = document.get("left_out")
+    for found in (*document["shrunk"], *document["violations"], *([left_out["first"]] if left_out else [])):
         return Counterexample(
             test=test.tier,
             workload=test.workload,
@@ -233,7 +234,9 @@ def _broken(document: Mapping[str, Any]) -> str:
         return "internal"
     if document["violation_count"]:
         return str(document["violations"][0]["rule"])
-    return ""
+    # What leaks beside the crash points of a sample is no promise kept, either.
+    left_out = document.get("left_out")
+    return str(left_out["first"]["rule"]) if left_out else ""
 
 
 def _points(document: Mapping[str, Any]) -> int:

@@ -51,8 +51,8 @@ pub use mac::{LowBitsFacts, TrialFacts};
 pub use recovered::CounterRecovery;
 pub use stages::{PartTally, StageTally};
 pub use view::LineView;
-pub(crate) use violation::Collector;
-pub use violation::{LastTouch, Lost, Rule, Violation};
+pub(crate) use violation::{Collector, most_telling_first};
+pub use violation::{LastTouch, LeftOut, Lost, Rule, Violation};
 
 use crate::message::{
     BaseImage, CoreId, Coverage, DrainedWrite, Line, LineBytes, MediaLine, Page, ProgramRecovery, ShadowRegion,
@@ -167,6 +167,13 @@ pub struct Auditor {
     registers: u64,
     /// After how many events the power loss happened.
     lost_after: Option<u64>,
+    /// The leaks of the last watched boot, as those of the power loss.
+    boot_leaks: Vec<(Line, Leak)>,
+    /// What leaks in the event that is not over, and whether it counts.
+    run_leaks: Vec<(Line, Leak)>,
+    counts_leaks: bool,
+    /// The leaks of events that do not count.
+    left_out: Option<LeftOut>,
     /// The re-encryption status register as the battery left it.
     status_made: Option<Option<Status>>,
     event_log: EventLog,
@@ -209,6 +216,10 @@ impl Auditor {
             known_leaks: Vec::new(),
             registers: 0,
             lost_after: None,
+            boot_leaks: Vec::new(),
+            run_leaks: Vec::new(),
+            counts_leaks: true,
+            left_out: None,
             status_made: None,
             event_log: EventLog::new(coverage),
             collector: Collector::default(),
@@ -280,11 +291,10 @@ impl Auditor {
             let around = Surroundings { lines, cipher: durable.cipher(), shadow: region };
             branch::power_lost(secrecy, &mut self.loss, around, self.events, left, &mut self.loss_leaks);
         }
+        in_order(&mut self.loss_leaks);
         // Leaks that the previous power loss had too are not new.
-        self.loss_leaks.sort_by_key(leak_key);
-        self.loss_leaks.dedup_by_key(|leak| leak_key(leak));
-        let known = |leak: &(Line, Leak)| self.known_leaks.binary_search_by_key(&leak_key(leak), leak_key).is_ok();
-        let news: Vec<(Line, Leak)> = self.loss_leaks.iter().filter(|leak| !known(leak)).copied().collect();
+        let news: Vec<(Line, Leak)> =
+            self.loss_leaks.iter().filter(|leak| !is_among(&self.known_leaks, leak)).copied().collect();
         for (line, leak) in news {
             self.report_leak(self.events, line, leak);
         }
@@ -418,13 +428,34 @@ impl Auditor {
         BootWatch::new(branch, self.events)
     }
 
-    /// Takes over the leaks that a [`BootWatch`] found; returns true if there are none.
+    /// Takes over the leaks that a [`BootWatch`] found; returns true if there are none. Those that the boot before it had, too,
+    /// are not new.
     pub fn boot_over(&mut self, leaks: boot::BootLeaks) -> bool {
-        let clean = leaks.0.is_empty();
-        for (line, leak) in leaks.0 {
-            self.report_leak(self.events, line, leak);
+        let mut leaks = leaks.0;
+        in_order(&mut leaks);
+        for &(line, leak) in &leaks {
+            match is_among(&self.boot_leaks, &(line, leak)) {
+                true => self.report_leak_again(self.events, line, leak),
+                false => self.report_leak(self.events, line, leak),
+            }
         }
-        clean
+        self.boot_leaks = leaks;
+        self.boot_leaks.is_empty()
+    }
+
+    /// The lines that leaked in the last watched boot, or that the next write after it would have leaked.
+    pub fn leaked_by_boot(&self) -> impl Iterator<Item = Line> {
+        self.boot_leaks.iter().map(|(line, _)| *line)
+    }
+
+    /// Whether leaks of the event that is not over are violations; if not, they are only counted ([`Self::left_out`]).
+    pub fn count_leaks(&mut self, wanted: bool) {
+        self.counts_leaks = wanted;
+    }
+
+    /// The leaks of the running machine in events that do not count; `None` if there were none.
+    pub fn left_out(&self) -> Option<&LeftOut> {
+        self.left_out.as_ref()
     }
 
     /// The line to watch for leaks, if `media` is a data line, or a log line that is not security metadata.
@@ -437,6 +468,17 @@ impl Auditor {
     fn note(&mut self, note: Note) {
         self.event_log.push(self.events + 1, note);
     }
+}
+
+/// Sorts `leaks`, and keeps one for each line and rule.
+fn in_order(leaks: &mut Vec<(Line, Leak)>) {
+    leaks.sort_by_key(leak_key);
+    leaks.dedup_by_key(|leak| leak_key(leak));
+}
+
+/// Whether `leaks`, which are sorted, have one of the same line and rule.
+fn is_among(leaks: &[(Line, Leak)], leak: &(Line, Leak)) -> bool {
+    leaks.binary_search_by_key(&leak_key(leak), leak_key).is_ok()
 }
 
 /// Sorts by line, then by rule.

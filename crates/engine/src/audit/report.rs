@@ -1,10 +1,11 @@
 //! Turns the findings of the auditors into violations: the rule, the core and the explanation.
 
+use super::event_log::EventLog;
 use super::explain::Evidence;
 use super::lines::{Id, Role};
 use super::secrecy::Leak;
 use super::transaction::Finding;
-use super::violation::{Lost, Rule, Violation, with_event_log};
+use super::violation::{LeftOut, Lost, Rule, Violation, with_event_log};
 use super::{Auditor, explain};
 use crate::message::{CoreId, Line};
 
@@ -40,11 +41,29 @@ impl Auditor {
 
     pub(super) fn report_leak(&mut self, event: u64, line: Line, leak: Leak) {
         let violation = self.unexplained(leak.rule(), None, Some(line));
-        self.collector.add(leak.rule(), Some(line), || Violation {
-            crash_event: event,
-            explanation: with_event_log(explain::leak(event, line, leak), &self.event_log, line),
-            ..violation
-        });
+        let event_log = &self.event_log;
+        self.collector.add(leak.rule(), Some(line), || leaked(event_log, event, line, leak, violation));
+    }
+
+    /// A leak that has been reported still stands.
+    pub(super) fn report_leak_again(&mut self, event: u64, line: Line, leak: Leak) {
+        let violation = self.unexplained(leak.rule(), None, Some(line));
+        let event_log = &self.event_log;
+        self.collector.again(|| leaked(event_log, event, line, leak, violation));
+    }
+
+    /// Reports what has leaked in the last event, or counts it if leaks of that event are no violations.
+    pub(super) fn report_run_leaks(&mut self) {
+        let event = self.events;
+        for (line, leak) in std::mem::take(&mut self.run_leaks) {
+            if self.counts_leaks {
+                self.report_leak(event, line, leak);
+                continue;
+            }
+            let violation = self.unexplained(leak.rule(), None, Some(line));
+            let first = || leaked(&self.event_log, event, line, leak, violation);
+            self.left_out.get_or_insert_with(|| LeftOut { count: 0, first: first() }).count += 1;
+        }
     }
 
     /// Reports that the self-check of the program of `core` failed on the memory of a real boot.
@@ -86,4 +105,10 @@ impl Auditor {
         let (Some(transactions), Some(core)) = (&self.transactions, core) else { return (None, None) };
         (transactions.current(core), transactions.stage(core).name())
     }
+}
+
+/// `violation` with what `leak` is, in sentences.
+fn leaked(event_log: &EventLog, event: u64, line: Line, leak: Leak, violation: Violation) -> Violation {
+    let explanation = with_event_log(explain::leak(event, line, leak), event_log, line);
+    Violation { crash_event: event, explanation, ..violation }
 }

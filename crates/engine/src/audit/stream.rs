@@ -83,9 +83,7 @@ impl Observer for Auditor {
         let secret = self.is_secret(media);
         if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret) {
             let leak = secrecy.persisted(event, line, bytes, self.lines.base(line), self.durable.cipher());
-            if let Some(leak) = leak {
-                self.report_leak(event, line, leak);
-            }
+            self.run_leaks.extend(leak.map(|leak| (line, leak)));
         }
     }
 
@@ -100,10 +98,9 @@ impl Observer for Auditor {
     fn bus_write(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.durable.written(&mut self.lines, media, bytes);
         let secret = self.is_secret(media);
-        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret)
-            && let Some(leak) = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line))
-        {
-            self.report_leak(self.events + 1, line, leak);
+        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret) {
+            let leak = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line));
+            self.run_leaks.extend(leak.map(|leak| (line, leak)));
         }
     }
 
@@ -142,5 +139,8 @@ impl Observer for Auditor {
     fn event_over(&mut self, _now: Ps) {
         self.durable.event_over(&mut self.lines);
         self.events += 1;
+        if !self.run_leaks.is_empty() {
+            self.report_run_leaks();
+        }
     }
 }

@@ -38,10 +38,34 @@ pub enum Rule {
     TimedOut,
 }
 
+/// What a broken rule costs, worst first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Cost {
+    /// The user's own recovery does not succeed.
+    Recovery,
+    /// Data is lost, torn, or not given to the program.
+    Data,
+    /// What an attacker has changed is given to the program.
+    Tampering,
+    /// Somebody may learn what memory holds.
+    Secrecy,
+}
+
 impl Rule {
     /// Whether the user's own recovery judges it, and no auditor.
     pub fn is_of_command(self) -> bool {
-        matches!(self, Rule::Recovery | Rule::TimedOut)
+        self.cost() == Cost::Recovery
+    }
+
+    fn cost(self) -> Cost {
+        match self {
+            Rule::Recovery | Rule::TimedOut => Cost::Recovery,
+            Rule::Line | Rule::Atomicity | Rule::Durability | Rule::Structure | Rule::FalseAlarm | Rule::Battery => {
+                Cost::Data
+            }
+            Rule::Integrity => Cost::Tampering,
+            Rule::Plaintext | Rule::PadReuse => Cost::Secrecy,
+        }
     }
 
     /// The rule's name, as in JSON.
@@ -108,8 +132,46 @@ pub struct Violation {
     pub lost: Lost,
 }
 
+/// What decides where a violation is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject {
+    rule: Rule,
+    crash_event: u64,
+    failures_again: usize,
+}
+
+impl Violation {
+    pub(crate) fn subject(&self) -> Subject {
+        Subject { rule: self.rule, crash_event: self.crash_event, failures_again: self.nested_events.len() }
+    }
+}
+
+/// Leaks of the running machine in events that are no crash points.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many there are.
+    pub count: u64,
+    /// The first of them.
+    pub first: Violation,
+}
+
 fn as_address<S: Serializer>(line: &Option<Line>, serializer: S) -> Result<S::Ok, S::Error> {
     line.map(Line::address).serialize(serializer)
+}
+
+/// Puts violations into the order in which everything shows them: first an example of each rule, the earliest, then the
+/// others. Lost data comes before a leaked secret, and then what happens earlier comes first. `of`: what the violation of an
+/// item is about.
+pub(crate) fn most_telling_first<T>(items: &mut Vec<T>, of: impl Fn(&T) -> Subject) {
+    // The sort is stable: of those of one event, the one that was found first comes first.
+    items.sort_by_key(|item| {
+        let Subject { rule, crash_event, failures_again } = of(item);
+        (rule.cost(), crash_event, failures_again)
+    });
+    let mut shown: FxHashSet<Rule> = FxHashSet::default();
+    let (examples, others): (Vec<T>, Vec<T>) = items.drain(..).partition(|item| shown.insert(of(item).rule));
+    items.extend(examples);
+    items.extend(others);
 }
 
 /// Collects violations: keeps the first ones, and the first of each rule; counts all.
@@ -137,6 +199,13 @@ impl Collector {
         }
         if new {
             self.explained.push(violation);
+        }
+    }
+
+    /// Keeps a violation that has been counted and still holds, if violations are kept.
+    pub fn again(&mut self, explain: impl FnOnce() -> Violation) {
+        if let Some(told) = &mut self.told {
+            told.push(explain());
         }
     }
 
@@ -179,10 +248,8 @@ pub(super) fn with_event_log(mut explanation: String, event_log: &EventLog, line
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_flood_of_one_rule_does_not_hide_the_others() {
-        let mut collector = Collector::default();
-        let violation = |rule, line| Violation {
+    fn violation(rule: Rule, line: Line) -> Violation {
+        Violation {
             rule,
             crash_event: 1,
             nested_events: Vec::new(),
@@ -192,7 +259,35 @@ mod tests {
             line: Some(line),
             explanation: String::new(),
             lost: Lost::default(),
-        };
+        }
+    }
+
+    #[test]
+    fn lost_data_comes_first_then_an_example_of_each_rule() {
+        let found = [
+            (Rule::PadReuse, 90),
+            (Rule::PadReuse, 96),
+            (Rule::Line, 113),
+            (Rule::Line, 113),
+            (Rule::Plaintext, 50),
+            (Rule::Durability, 300),
+            (Rule::Integrity, 7),
+            (Rule::Line, 100),
+            (Rule::TimedOut, 400),
+        ];
+        let mut found: Vec<(usize, Violation)> = found
+            .into_iter()
+            .map(|(rule, crash_event)| Violation { crash_event, ..violation(rule, Line(0)) })
+            .enumerate()
+            .collect();
+        most_telling_first(&mut found, |(_, violation)| violation.subject());
+        let order: Vec<usize> = found.iter().map(|(number, _)| *number).collect();
+        assert_eq!(order, [8, 7, 5, 6, 4, 0, 2, 3, 1]);
+    }
+
+    #[test]
+    fn a_flood_of_one_rule_does_not_hide_the_others() {
+        let mut collector = Collector::default();
         for line in (0..30).map(Line) {
             collector.add(Rule::PadReuse, Some(line), || violation(Rule::PadReuse, line));
         }

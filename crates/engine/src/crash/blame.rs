@@ -1,5 +1,5 @@
 //! Finds out who is to blame for the violations of a crash exploration. This takes at most three more explorations, each
-//! of which ends at the first violation of the rule that was broken first:
+//! of which ends at the first violation of the rule that the report names first:
 //!
 //! 1. The same program on plaintext memory. If that fails too, the program is wrong, whatever the design is. One schedule
 //!    may be a lucky one, so a recorded program that its own recovery judges must also hold in every legal state.
@@ -9,7 +9,7 @@
 //!
 //! Otherwise the design is to blame.
 
-use super::{Blame, Blamed, CrashPlan, CrashReport, Exploration};
+use super::{Blame, Blamed, CrashPlan, CrashReport, Exploration, ReportedViolation};
 use crate::audit::Rule;
 use crate::config::RunConfig;
 use crate::design::{find, plaintext_of, unannotated_of};
@@ -68,9 +68,9 @@ struct Inquiry<'a, 'e> {
     config: &'a RunConfig,
     design: &'a Design,
     program: Asked,
-    /// The rule that was broken first.
+    /// The rule that the report names first.
     rule: Rule,
-    /// Ends at the first violation of the rule that was broken first.
+    /// Ends at the first violation of that rule.
     exploration: Exploration,
     explore: &'a mut ExploreOn<'e>,
     /// What was run so far, and what it showed.
@@ -223,10 +223,9 @@ fn tried(outcome: Result<CrashReport, Failure>) -> Result<Option<CrashReport>, F
     }
 }
 
-/// The first rule that was broken, and after which event.
+/// The rule of the first violation that is reported, and its event.
 fn first_of(report: &CrashReport) -> Option<(Rule, u64)> {
-    let violations = report.violations.iter().map(|found| &found.violation);
-    violations.min_by_key(|violation| violation.crash_event).map(|first| (first.rule, first.crash_event))
+    report.violations.first().map(|ReportedViolation { violation, .. }| (violation.rule, violation.crash_event))
 }
 
 fn program_of(run: &RunConfig) -> String {

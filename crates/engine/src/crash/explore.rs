@@ -276,7 +276,7 @@ pub(crate) fn exercised<O: Observer>(system: &mut System<O>) -> Exercised {
 }
 
 /// Passes the true survivors of a power failure now to the explorer.
-fn with_survivors<'e, T>(
+pub(super) fn with_survivors<'e, T>(
     system: &mut System<Explorer<'e>>,
     losses: &mut Losses<'_>,
     judge: impl FnOnce(&mut Explorer<'e>, &Survivors<'_>) -> T,

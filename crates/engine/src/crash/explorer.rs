@@ -2,8 +2,8 @@
 //! power fails there.
 
 mod check;
-mod early;
 mod outcome;
+mod pads;
 mod stream;
 mod verification;
 
@@ -20,8 +20,8 @@ use crate::message::NoObserver;
 use crate::run::Failure;
 use crate::user_recovery::{Occasion, OwnRecovery};
 use check::Disagreements;
-use early::EarlyChecks;
-use rustc_hash::{FxHashMap, FxHashSet};
+use pads::NextPads;
+use rustc_hash::FxHashMap;
 use std::sync::atomic::AtomicBool;
 use verification::Unverified;
 
@@ -34,14 +34,24 @@ const EVENTS_PER_NESTED_CHECK: u64 = 2048;
 /// How many events a run of the user's own recovery counts as: each is followed by a check for an interruption.
 const EVENTS_PER_OWN_RECOVERY: u64 = u64::MAX;
 
-/// Durable states that other runs have reached: none of them is explored twice.
+/// Durable states that this run or others have reached: none of them is explored twice, and each has one verdict, which
+/// counts for every crash point that leaves it.
 #[derive(Default)]
 pub struct KnownStates {
-    durable: FxHashSet<u64>,
-    /// States in whose recovery power has failed again.
-    nested: FxHashSet<u64>,
+    durable: FxHashMap<u64, KnownState>,
+    /// States in whose recovery power has failed again, and whether that has broken a rule.
+    nested: FxHashMap<u64, bool>,
     /// What the user's own recovery finds in the states, and whether it fails.
     images: FxHashMap<u128, bool>,
+}
+
+/// What is known of a durable state.
+#[derive(Clone, Copy, Default)]
+struct KnownState {
+    /// Whether it was booted to see the next pads.
+    booted: bool,
+    /// Whether a boot has found a rule broken.
+    broken: bool,
 }
 
 /// The result of a judgement.
@@ -63,23 +73,14 @@ pub struct Judgement {
 struct Wants {
     /// The crash point is judged by what leaves the caches, because they persist.
     power_loss: bool,
-    /// A real boot.
-    check: Option<Check>,
-    /// A boot that verifies every line, because the state is new.
-    verification: bool,
+    /// A real boot that is compared with the auditors' view.
+    whole_check: bool,
+    /// A boot that shows what is refused, and the next pads, because none from this state has.
+    boot: bool,
     /// An attack, because the state is one of those that are attacked.
     attack: bool,
     /// Second power failures, unless the machine does not recover from this point.
     nested: bool,
-}
-
-/// What a real boot checks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Check {
-    /// Every line, the program's structure, and the next pads of every line.
-    Everything,
-    /// The next pads of the lines that have persisted since the last check.
-    NextPads,
 }
 
 /// Explores the crash points of one run.
@@ -106,7 +107,7 @@ pub struct Explorer<'a> {
     full_checks: u64,
     wants: Wants,
     violation_checked: bool,
-    early: EarlyChecks,
+    next_pads: NextPads,
     at_point: bool,
     last_point_recovered: bool,
     /// Whether caches persist, so that a crash point is judged by what leaves them.
@@ -145,7 +146,7 @@ impl<'a> Explorer<'a> {
     /// Explores with `auditor` as `plan` says. `total_events` is the length of the run, which only a sampling plan
     /// needs ([`CrashPlan::needs_total`]).
     pub fn new(auditor: Auditor, plan: CrashPlan, total_events: u64) -> Self {
-        let early = EarlyChecks::new(auditor.watches_pads());
+        let next_pads = NextPads::new(auditor.watches_pads());
         Self {
             auditor,
             plan,
@@ -163,7 +164,7 @@ impl<'a> Explorer<'a> {
             full_checks: 0,
             wants: Wants::default(),
             violation_checked: false,
-            early,
+            next_pads,
             at_point: false,
             last_point_recovered: true,
             drains: false,
@@ -293,36 +294,35 @@ impl<'a> Explorer<'a> {
         self.stopped
     }
 
-    fn violation_count(&self) -> u64 {
+    pub(super) fn violation_count(&self) -> u64 {
         self.auditor.violation_count() + self.found.count
     }
 
     /// Whether the exploration needs the survivors of a power failure after the last event.
     pub fn wants_survivors(&self) -> bool {
         self.wants.power_loss
-            || self.wants.check.is_some()
-            || self.wants.verification
+            || self.wants.whole_check
+            || self.wants.boot
             || self.wants.attack
             || self.wants_nested()
             || self.wants_own_recovery()
     }
 
     /// Judges a power failure after the last event, as far as the exploration needs it: the crash point itself, if
-    /// caches persist; a real boot from the first crash point, from one of so many distinct states, from the first
-    /// violation, and in part, at first, whenever new data has persisted and pads matter; second power failures during
-    /// the recovery from a new state; a run of the user's own recovery on new memory. May be called after any event.
+    /// caches persist; a boot from a new state, if pads matter or something verifies memory; one that is compared line by
+    /// line, from the first crash point, from one of so many distinct states, from the first violation; second power failures
+    /// during the recovery from a new state; a run of the user's own recovery on new memory. May be called after any event.
     pub fn judge(&mut self, survivors: &Survivors<'_>) -> Result<Judgement, Failure> {
         let by_run = self.take_told();
         self.lose_power(&survivors.drained);
         self.name_places();
         let by_loss = self.take_told();
-        match self.wants.check.take() {
-            Some(Check::Everything) => self.check_everything(survivors),
-            Some(Check::NextPads) => self.check_next_pads(survivors),
-            None => {}
+        let whole = std::mem::take(&mut self.wants.whole_check);
+        if whole {
+            self.check_everything(survivors);
         }
-        if std::mem::take(&mut self.wants.verification) {
-            self.check_verification(survivors);
+        if std::mem::take(&mut self.wants.boot) && (self.verifies || !whole) {
+            self.boot(survivors, !whole);
         }
         if std::mem::take(&mut self.wants.attack) {
             self.attack(survivors);
@@ -338,11 +338,13 @@ impl<'a> Explorer<'a> {
         Ok(Judgement { events, by_run, by_loss, by_boot: self.take_told() })
     }
 
-    /// Judges a power failure after the last event of the run with a real boot, whatever the plan says, and waits for
-    /// the verdicts of the user's own recovery.
+    /// Judges a power failure after the last event of the run, if that is a crash point, with a boot that is compared line by
+    /// line, and waits for the verdicts of the user's own recovery.
     pub fn judge_end(&mut self, survivors: &Survivors<'_>) -> Result<(), Failure> {
-        self.wants.check = Some(Check::Everything);
-        self.judge(survivors)?;
+        if self.at_point {
+            self.wants.whole_check = true;
+            self.judge(survivors)?;
+        }
         self.take_verdicts(0)
     }
 
@@ -384,7 +386,9 @@ impl<'a> Explorer<'a> {
         let result = nested.depth(self.nested).shared(self.shared).explore();
         self.nested_points += result.points;
         self.nested_states -= u64::from(result.interrupted);
-        self.point_broken_by(!result.found.is_empty());
+        let broken = !result.found.is_empty();
+        self.known.nested.insert(self.auditor.state_hash(), broken);
+        self.point_broken_by(broken);
         for violation in result.found {
             self.found.add(violation.rule, violation.line, || violation);
         }
@@ -423,17 +427,6 @@ impl<'a> Explorer<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Corrects the verdict on a point that recovers according to the auditors' view, if another check found a broken
-    /// rule.
-    fn point_broken_by(&mut self, broken: bool) {
-        if broken && self.at_point && self.last_point_recovered {
-            self.recovered -= 1;
-            self.last_point_recovered = false;
-            self.own.as_mut().map(Own::does_not_hold);
-            self.auditor.tallied_point_failed();
-        }
     }
 
     /// The auditors.
@@ -478,25 +471,28 @@ impl<'a> Explorer<'a> {
         self.last_point_recovered = self.auditor.judge();
         self.recovered += u64::from(self.last_point_recovered);
         self.auditor.tally(self.last_point_recovered);
-        let new_state = self.known.durable.insert(self.auditor.state_hash());
+        let state = self.auditor.state_hash();
+        let new_state = !self.known.durable.contains_key(&state);
+        let KnownState { booted, broken } = *self.known.durable.entry(state).or_default();
+        self.point_broken_by(broken);
         self.states += u64::from(new_state);
-        self.wants.verification = self.verifies && new_state;
+        // Pads do not change the verdict on a point that fails anyway.
+        let asks_pads = self.next_pads.matter() && !booted && self.last_point_recovered;
+        self.wants.boot = asks_pads || (new_state && self.verifies);
         let states = self.states;
         self.wants.attack = new_state && self.attacker.as_ref().is_some_and(|attacker| attacker.wants(states));
-        self.wants.nested =
-            self.nested > 0 && self.last_point_recovered && self.known.nested.insert(self.auditor.state_hash());
+        if self.nested > 0 && self.last_point_recovered {
+            let known = self.known.nested.get(&state).copied();
+            self.known.nested.entry(state).or_default();
+            self.wants.nested = known.is_none();
+            self.point_broken_by(known == Some(true));
+        }
         self.nested_states += u64::from(self.wants.nested);
         self.look_at_image();
         let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
         self.violation_checked |= first_violation;
-        let whole =
+        self.wants.whole_check =
             self.points == 1 || first_violation || (new_state && self.states.is_multiple_of(self.full_check_every));
-        let early = self.early.asks(&self.auditor);
-        self.wants.check = match (whole, early) {
-            (true, _) => Some(Check::Everything),
-            (false, true) => Some(Check::NextPads),
-            (false, false) => None,
-        };
     }
 
     /// Adds the places of the program to what the auditors have found.

@@ -3,7 +3,7 @@
 use super::attack::AttackReport;
 use super::by_line::{ByLine, LineLosses};
 use super::cause::Cause;
-use crate::audit::{Rule, StageTally, Violation};
+use crate::audit::{self, Rule, StageTally, Violation, most_telling_first};
 use crate::check::Shown;
 use crate::config::Variant;
 use crate::design::faults::Fault;
@@ -210,6 +210,7 @@ pub(crate) struct Findings {
     pub coverage: String,
     pub violations: Vec<Violation>,
     pub violation_count: u64,
+    pub left_out: Option<audit::LeftOut>,
     pub stages: Vec<StageTally>,
     pub recoveries: Option<Recoveries>,
     pub by_line: Option<ByLine>,
@@ -234,6 +235,15 @@ pub struct ReportedViolation {
     pub lines: Vec<LineAt>,
     /// How many there are.
     pub lost_lines: u64,
+}
+
+/// Leaks of the running machine in events that are no crash points.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// How many there are.
+    pub count: u64,
+    /// The first of them.
+    pub first: ReportedViolation,
 }
 
 /// Where a recorded program touched a line last.
@@ -363,11 +373,14 @@ pub struct CrashReport {
     /// Why there is no verdict: no crash point followed a store. `None` if something was judged.
     #[serde(skip)]
     pub unjudged: Option<String>,
-    /// The first violations of each kind, explained.
+    /// The first violations of each rule and line, explained: an example of each rule, those first that lost data, then the
+    /// others in the same order.
     pub violations: Vec<ReportedViolation>,
     /// Number of violations, explained or not.
     pub violation_count: u64,
-    /// For the rules that were broken first, the smallest run that still breaks them; empty if no rule was broken or
+    /// Leaks of the running machine in events that are no crash points, which do not count; null if there were none.
+    pub left_out: Option<LeftOut>,
+    /// For the first rules of `violations`, the smallest run that still breaks them; empty if no rule was broken or
     /// shrinking was not requested.
     pub shrunk: Vec<Shrunk>,
     /// Who is to blame; null if every rule held or the analysis was not requested.
@@ -405,7 +418,9 @@ impl CrashReport {
             lines: Vec::new(),
             lost_lines: 0,
         };
-        let violations = findings.violations.into_iter().map(reported).collect();
+        let left_out = findings.left_out.map(|left| LeftOut { count: left.count, first: reported(left.first) });
+        let mut violations = findings.violations.into_iter().map(reported).collect();
+        most_telling_first(&mut violations, |found: &ReportedViolation| found.violation.subject());
         let points_per_second = points_per_second(findings.crash_points, run.seconds);
         Self {
             schema: 1,
@@ -433,6 +448,7 @@ impl CrashReport {
             unjudged: findings.unjudged,
             violations,
             violation_count: findings.violation_count,
+            left_out,
             shrunk: Vec::new(),
             blame: None,
             stages: findings.stages,
@@ -470,8 +486,12 @@ impl CrashReport {
         if let Some((all, more)) = self.lacks.as_mut().zip(other.lacks) {
             all.and(more);
         }
-        if self.violations.is_empty() {
-            self.violations = other.violations;
+        let known: Vec<Rule> = self.violations.iter().map(|found| found.violation.rule).collect();
+        self.violations.extend(other.violations.into_iter().filter(|found| !known.contains(&found.violation.rule)));
+        most_telling_first(&mut self.violations, |found| found.violation.subject());
+        if let Some(more) = other.left_out {
+            let before = self.left_out.as_ref().map_or(0, |left_out| left_out.count);
+            self.left_out.get_or_insert(more.clone()).count = before + more.count;
         }
         self.violation_count += other.violation_count;
         self.internal_errors.extend(other.internal_errors);

@@ -60,26 +60,21 @@ impl Shape {
     }
 }
 
-/// Shrinks the violations of `report`, which `explore` returned for `config`: the first violation of each of the rules
-/// broken first. A run that `explore` refuses counts as holding. After an interruption, returns what was found so far.
+/// Shrinks the violations of `report`, which `explore` returned for `config`: the example of each of its first rules. A run that `explore` refuses counts as holding. After an interruption, returns what was found so far.
 pub fn shrink(
     config: &RunConfig,
     exploration: &Exploration,
     report: &CrashReport,
     explore: &mut Explore<'_>,
 ) -> Vec<Shrunk> {
+    // The report begins with an example of each rule.
     let mut first: Vec<&ReportedViolation> = Vec::new();
-    for violation in &report.violations {
-        let broken = &violation.violation;
-        match first.iter_mut().find(|known| known.violation.rule == broken.rule) {
-            Some(known) if broken.crash_event < known.violation.crash_event => *known = violation,
-            Some(_) => {}
-            None => first.push(violation),
+    for found in &report.violations {
+        if first.iter().any(|known| known.violation.rule == found.violation.rule) || first.len() == RULES_MAX {
+            break;
         }
+        first.push(found);
     }
-    // The sort is stable: of rules that are broken at one event, the one that was found first comes first.
-    first.sort_by_key(|first| first.violation.crash_event);
-    first.truncate(RULES_MAX);
     let mut work_left = (WORK_MAX * (report.crash_points + report.nested_points)).max(WORK_MIN);
     let mut shrunk: Vec<Shrunk> = Vec::new();
     let mut smaller = None;

@@ -5,7 +5,7 @@ use super::boots::{Step, boot_told, registers};
 use super::picture::{CoreChange, LineChange, Picture, Point, STATES, Seen, State, Table, ToldLine, Verdict};
 use super::recorder::Recorder;
 use crate::assembly::System;
-use crate::audit::{Auditor, CounterLayout, LineView, Rule, Violation};
+use crate::audit::{Auditor, CounterLayout, LineView, Rule, Violation, most_telling_first};
 use crate::crash::{Explorer, Judgement, Losses, PowerLoss, Survivors};
 use crate::message::{CoreId, Line, LineBytes};
 use crate::run::Failure;
@@ -98,8 +98,10 @@ impl<'a> Judge<'a> {
 
         let violations: BTreeSet<usize> =
             [&self.standing, &battery, &booted.violations].into_iter().flatten().chain(&self.leaked).copied().collect();
+        let mut violations: Vec<usize> = violations.into_iter().collect();
+        most_telling_first(&mut violations, |place| self.violations[*place].subject());
         let recovers = explorer.recovers() && booted.kept;
-        let verdict = Verdict { recovers, violations: violations.into_iter().collect() };
+        let verdict = Verdict { recovers, violations };
         let layout = explorer.auditor().counter_layout();
         let now = Standing {
             registers: self.registers.place(registers(&survivors, layout, global)),

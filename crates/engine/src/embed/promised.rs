@@ -3,7 +3,7 @@
 
 use super::request::{Kind, UnderWay};
 use crate::kernel::keyed_digest;
-use crate::message::{BaseImage, Line, LineBytes};
+use crate::message::{BaseImage, Line, LineBytes, Page};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A digest of the bytes of a line.
@@ -14,8 +14,10 @@ pub(super) fn digest(bytes: &LineBytes) -> u64 {
 /// What may be read of each line after a power failure, and which lines are damaged.
 #[derive(Clone, Default)]
 pub(super) struct Promised {
-    /// Number and digest of the last acknowledged write.
+    /// Number and digest of the last acknowledged write, or of what a power failure has left of those after it.
     lines: FxHashMap<Line, (u64, u64)>,
+    /// The pages that something was in flight to, or acknowledged, when power failed.
+    pages: FxHashSet<Page>,
     damaged: FxHashSet<Line>,
 }
 
@@ -49,8 +51,10 @@ impl Promised {
     }
 
     /// Power has failed with `lost` in flight, and memory over `base` now reads as `find` says. A line is damaged if it holds
-    /// neither the last acknowledged bytes nor those of a later write. Lines that were never written are looked at where
-    /// other lines of their page were.
+    /// neither the last acknowledged bytes nor those of a later write. If no write of it was ever acknowledged, the former are
+    /// what was loaded, or zeros: every line of a page is looked at, because what happens to one may cost the others their
+    /// counters. What a damaged line has lost stays promised until something else is acknowledged: a write that power failure
+    /// overtakes does not mend it.
     pub fn power_failed<'r>(
         &mut self,
         lost: impl Iterator<Item = &'r UnderWay>,
@@ -61,24 +65,24 @@ impl Promised {
         for write in lost.filter(|request| request.kind == Kind::Write) {
             later.entry(write.line).or_default().push((write.number, write.digest));
         }
-        let pages: FxHashSet<_> = self.lines.keys().chain(later.keys()).map(|line| line.page()).collect();
-        let neighbours = pages.iter().flat_map(|page| (0..64).map(|index| page.line(index)));
-        let unwritten = neighbours.filter(|line| !self.lines.contains_key(line)).filter_map(|line| {
-            let first = base.line(line).copied().or_else(|| later.contains_key(&line).then_some([0; 64]))?;
-            Some((line, (0, digest(&first))))
-        });
-        let expected: Vec<_> = self.lines.iter().map(|(line, promised)| (*line, *promised)).chain(unwritten).collect();
-        for (line, (number, promised)) in expected {
-            if self.damaged.contains(&line) {
+        let Self { lines, pages, damaged } = self;
+        pages.extend(lines.keys().chain(later.keys()).map(|line| line.page()));
+        for line in pages.iter().flat_map(|page| (0..64).map(|index| page.line(index))) {
+            if damaged.contains(&line) {
                 continue;
             }
-            let found = digest(&find(line));
-            let since = later.get(&line).into_iter().flatten().filter(|(later, _)| *later > number);
-            if since.map(|(_, digest)| *digest).any(|digest| digest == found) {
-                self.lines.insert(line, (number, found));
+            let (found, first) = (find(line), base.line(line).copied().unwrap_or([0; 64]));
+            let promised = lines.get(&line).copied();
+            if promised.is_none() && found == first {
+                continue;
+            }
+            let (number, promised) = promised.unwrap_or_else(|| (0, digest(&first)));
+            let found = digest(&found);
+            let mut since = later.get(&line).into_iter().flatten().filter(|(later, _)| *later > number);
+            if since.any(|(_, digest)| *digest == found) {
+                lines.insert(line, (number, found));
             } else if found != promised {
-                self.damaged.insert(line);
-                self.lines.remove(&line);
+                damaged.insert(line);
             }
         }
     }

@@ -21,7 +21,7 @@ use std::sync::mpsc::Receiver;
 
 /// Default number of classes of states that are judged at one fence before the rest is bounded and sampled.
 pub(crate) const STATES_PER_POINT: u64 = 50_000;
-/// One of this many classes is booted from an image.
+/// One of this many classes of a fence is booted from an image, the first one included.
 const BOOT_EVERY: u64 = 1_000;
 /// Number of judgements between two checks for an interruption.
 const LOOK_EVERY: u64 = 256;
@@ -60,10 +60,12 @@ struct Examiner<'a> {
     recovery: &'a [RecoveryStep],
     exploration: Exploration,
     states_per_point: u64,
-    random: Random,
+    seed: u64,
     cancel: &'a AtomicBool,
     events: u64,
     tally: Tally,
+    /// Classes judged before this fence.
+    judged_before: u64,
     recovered: u64,
     found: Collector,
     internal_errors: Vec<String>,
@@ -87,10 +89,11 @@ impl<'a> LegalExplorer<'a> {
             recovery: setup.recovery,
             exploration: setup.exploration,
             states_per_point: setup.states_per_point,
-            random: Random::stream(setup.seed, "legal.samples"),
+            seed: setup.seed,
             cancel: setup.cancel,
             events: 0,
             tally: Tally::default(),
+            judged_before: 0,
             recovered: 0,
             found: Collector::default(),
             internal_errors: Vec::new(),
@@ -126,6 +129,7 @@ impl<'a> LegalExplorer<'a> {
                 coverage,
                 violations: examiner.found.explained,
                 violation_count: examiner.found.count,
+                left_out: None,
                 stages: Vec::new(),
                 recoveries: None,
                 by_line: None,
@@ -152,6 +156,7 @@ impl Examiner<'_> {
         }
         let found_before = self.found.count;
         let tally_before = self.tally.clone();
+        self.judged_before = self.tally.judged;
         let space = self.hardware.space(history, &self.encoder);
         self.tally.points += 1;
         self.tally.legal += space.size();
@@ -276,12 +281,10 @@ impl Examiner<'_> {
         }
         self.tally.bound = Some(self.tally.bound.unwrap_or(u32::MAX).min(bound));
         let judged = self.tally.judged;
-        let random = self.random.clone();
+        // What is drawn depends on the fence alone, so that it can be explored again by itself.
+        let random = Random::stream(self.seed ^ self.events.rotate_left(32), "legal.samples");
         let mut search = Search::new(space, history, Guide::Random(random));
         self.run(&mut search, recovery, room / 4);
-        if let Guide::Random(random) = search.into_guide() {
-            self.random = random;
-        }
         self.tally.drawn += self.tally.judged - judged;
     }
 
@@ -290,7 +293,7 @@ impl Examiner<'_> {
             search.recover(recovery);
             self.tally.judged += 1;
             let verdict = judge(search);
-            let boots = self.tally.judged % BOOT_EVERY == 1;
+            let boots = (self.tally.judged - self.judged_before) % BOOT_EVERY == 1;
             match verdict {
                 Verdict::Empty => {}
                 Verdict::Holds if boots => self.boot(search, &some_pick(search)),

@@ -117,11 +117,6 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Returns the guide in its current state.
-    pub fn into_guide(self) -> Guide {
-        self.guide
-    }
-
     /// What recovery wrote, by line.
     pub fn written(&self) -> &[Written] {
         &self.written

@@ -16,6 +16,7 @@ mod durable_counters;
 mod embed;
 mod embed_copies;
 mod embed_figures;
+mod embed_random;
 mod engine_build;
 mod faulty_boots;
 mod function_length;

@@ -116,11 +116,13 @@ fn plaintext_in_the_log_is_a_leak_and_metadata_are_none() {
         auditor.write_arrived(0, place, &bytes);
         auditor.persisted(0, MediaLine::data(place), &bytes);
         auditor.bus_write(0, MediaLine::data(place), &bytes);
+        auditor.event_over(0);
     }
     assert_eq!(auditor.violation_count(), 0);
     for place in [region.header(2, 0), region.entry(2, 0, 0, 0)] {
         auditor.write_arrived(0, place, &[5; 64]);
         auditor.persisted(0, MediaLine::data(place), &[5; 64]);
+        auditor.event_over(0);
         assert_eq!(
             auditor.violations().last().map(|found| (found.rule, found.line)),
             Some((Rule::Plaintext, Some(place)))

@@ -134,6 +134,7 @@ fn plaintext_that_leaves_the_chip_is_found() {
     let machine = Machine::new(7);
     let mut auditor = machine.audited(true, true, None);
     auditor.bus_write(0, MediaLine::data(DATA[0]), &[0x11; 64]);
+    auditor.event_over(0);
     assert_eq!(auditor.violations()[0].rule, Rule::Plaintext);
 }
 
@@ -271,6 +272,7 @@ fn a_violation_tells_the_stage_of_its_transaction() {
     let machine = Machine::new(7);
     let mut auditor = machine.audited(true, true, None);
     auditor.bus_write(0, MediaLine::data(DATA[0]), &[0x11; 64]);
+    auditor.event_over(0);
     assert_eq!(auditor.violations()[0].stage, None);
 }
 

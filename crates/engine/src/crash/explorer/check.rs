@@ -35,14 +35,9 @@ impl Disagreements {
 
 impl Explorer<'_> {
     /// Boots from the true survivors of the last event, compares every line with the auditors' view, and lets the
-    /// program check its structure. Finally checks the pads that the booted machine would use next.
+    /// program check its structure. Checks the pads that the booted machine would use next for every line.
     pub(super) fn check_everything(&mut self, survivors: &Survivors<'_>) {
-        self.early.take();
         self.full_checks += 1;
-        // The view is from the last judgement: update it with the last event.
-        if !self.at_point {
-            self.auditor.judge();
-        }
         let mut disagreements = Vec::new();
         let mut broken = Vec::new();
         let mut boot = survivors.boot(self.auditor.boot_watch());
@@ -53,6 +48,7 @@ impl Explorer<'_> {
             }
         }
         boot.finish();
+        watch_next_writes(&mut boot, |watch| watch, self.auditor.durable_view().map(|(line, _)| line));
         // A boot that refuses memory stops, and a line that is refused is not read; that is judged for itself.
         for (line, expected) in self.auditor.booted_view().filter(|_| boot.alarm().is_none()) {
             if boot.line(line) != *expected && boot.verify(line).is_ok() {
@@ -76,10 +72,10 @@ impl Explorer<'_> {
                 }
             }
         }
-        watch_next_writes(&mut boot, |watch| watch, self.auditor.durable_view().map(|(line, _)| line));
         let leaks = boot.into_observer().finish();
+        self.next_pads.take(&self.auditor);
         let kept = self.auditor.boot_over(leaks);
-        self.point_broken_by(!kept || !broken.is_empty());
+        self.state_booted(!kept || !broken.is_empty());
         for (core, what) in broken {
             self.auditor.structure_broken(core, &what);
         }
@@ -88,16 +84,24 @@ impl Explorer<'_> {
         }
     }
 
-    /// Checks only for repeated pads, of the lines that have persisted since the last check.
-    pub(super) fn check_next_pads(&mut self, survivors: &Survivors<'_>) {
-        let lines = self.early.take();
-        if survivors.loss.codec.is_some() {
-            let mut boot = survivors.boot(self.auditor.boot_watch());
-            boot.finish();
-            watch_next_writes(&mut boot, |watch| watch, lines.into_iter());
-            let leaks = boot.into_observer().finish();
-            let kept = self.auditor.boot_over(leaks);
-            self.point_broken_by(!kept);
+    /// The durable state that the last event left was booted, which has shown a broken rule if `broken`.
+    pub(super) fn state_booted(&mut self, broken: bool) {
+        let known = self.known.durable.entry(self.auditor.state_hash()).or_default();
+        known.booted = true;
+        known.broken |= broken;
+        self.point_broken_by(broken);
+    }
+
+    /// Corrects the verdict on a point that recovers according to the auditors' view, if another check found a broken
+    /// rule.
+    pub(super) fn point_broken_by(&mut self, broken: bool) {
+        if broken && self.at_point && self.last_point_recovered {
+            self.recovered -= 1;
+            self.last_point_recovered = false;
+            if let Some(own) = &mut self.own {
+                own.does_not_hold();
+            }
+            self.auditor.tallied_point_failed();
         }
     }
 }

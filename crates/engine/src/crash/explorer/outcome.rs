@@ -3,7 +3,8 @@
 use super::super::attack::Attacker;
 use super::super::plan::NestedExtent;
 use super::super::report::{CrashReport, CrashRun, Findings, Recoveries};
-use super::{CrashPlan, Explorer, Own, Region, Violation};
+use super::{CrashPlan, Explorer, Own, Region};
+use crate::audit::{LeftOut, Violation};
 
 impl Explorer<'_> {
     /// Why nothing was judged, if so: a crash before the first store can lose nothing.
@@ -51,9 +52,7 @@ impl Explorer<'_> {
         };
         let own = self.own.as_ref().map(Own::recoveries);
         let command = own.as_ref().map_or(String::new(), Recoveries::coverage);
-        // What the user asked about comes first.
-        let (asked, other): (Vec<Violation>, Vec<Violation>) =
-            self.found.explained.iter().cloned().partition(|violation| violation.rule.is_of_command());
+        let left_out = self.auditor.left_out();
         CrashReport::new(
             run,
             Findings {
@@ -62,10 +61,12 @@ impl Explorer<'_> {
                 recovered: self.recovered,
                 distinct_states: states,
                 coverage: self.plan.coverage(self.region, self.points, states, events, self.full_checks, nested)
+                    + &left_out.map_or(String::new(), told_of)
                     + &command
                     + &ended,
-                violations: asked.into_iter().chain(self.auditor.violations().iter().cloned()).chain(other).collect(),
+                violations: self.auditor.violations().iter().chain(&self.found.explained).cloned().collect(),
                 violation_count: self.violation_count(),
+                left_out: left_out.cloned(),
                 stages: self.auditor.stages(),
                 recoveries: own,
                 by_line: self.own.as_ref().map(Own::by_line).filter(|_| self.touched.is_some()),
@@ -75,4 +76,15 @@ impl Explorer<'_> {
             },
         )
     }
+}
+
+/// What leaked in events that are no crash points, in a sentence.
+fn told_of(left_out: &LeftOut) -> String {
+    let Violation { rule, crash_event, .. } = &left_out.first;
+    let times = if left_out.count == 1 { String::new() } else { format!(" {} times, first", left_out.count) };
+    format!(
+        " The running machine itself leaked{times} in event {crash_event} (rule '{}'), which is none of these crash points: that is \
+         not counted.",
+        rule.name()
+    )
 }

@@ -8,6 +8,9 @@ impl Observer for Explorer<'_> {
     fn stored(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
         // The event that this is part of is not complete.
         self.first_store.get_or_insert(self.auditor.events() + 1);
+        if self.drains {
+            self.next_pads.persisted(line);
+        }
         self.auditor.stored(now, core, line, offset, data);
         if let Some(touched) = &mut self.touched {
             touched.stored(line);
@@ -58,7 +61,7 @@ impl Observer for Explorer<'_> {
     }
     fn persisted(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
         if let Some(line) = media.as_line() {
-            self.early.persisted(line, self.auditor.is_hardware_log(line));
+            self.next_pads.persisted(line);
         }
         if self.verifies {
             self.unverified.changed(media);
@@ -97,13 +100,14 @@ impl Observer for Explorer<'_> {
     }
 
     fn event_over(&mut self, now: Ps) {
+        let event = self.auditor.events() + 1;
+        let planned = self.plan.includes(event.saturating_sub(self.before), self.total_events);
+        self.at_point = planned && self.region.has(self.marks);
+        self.auditor.count_leaks(self.at_point);
         self.auditor.event_over(now);
-        let event = self.auditor.events();
         if let Some(own) = &mut self.own {
             own.want_nothing();
         }
-        let planned = self.plan.includes(event.saturating_sub(self.before), self.total_events);
-        self.at_point = planned && self.region.has(self.marks);
         self.wants = Wants { power_loss: self.at_point && self.drains, ..Wants::default() };
         if self.at_point && !self.drains {
             self.judge_point();

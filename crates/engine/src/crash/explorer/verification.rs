@@ -1,16 +1,17 @@
-//! Whether a boot, or a read after it, refuses memory that nobody has tampered with. Every new durable state is booted.
-//! Of its lines, those are verified that have changed since the last boot, whose counter block has, or whose line of MACs
-//! has, and all counter blocks up to the root; now and then, all lines.
+//! The boot from every new durable state: whether it, or a read after it, refuses memory that nobody has tampered with, and
+//! whether it repeats a pad. Of the lines, those are verified that have changed since the last boot, whose counter block has,
+//! or whose line of MACs has, those that it refused, and all counter blocks up to the root; now and then, all lines.
 
 use super::super::attack::Attacker;
 use super::super::covered::covered;
+use super::super::next_writes::watch_next_writes;
 use super::super::path::refusal;
 use super::super::power::Survivors;
 use super::Explorer;
 use crate::assembly::System;
-use crate::audit::Rule;
-use crate::message::{CounterBlock, Line, MediaLine, NoObserver};
-use crate::recovery::{Alarm, LineCodec};
+use crate::audit::{Auditor, BootWatch, Rule};
+use crate::message::{CounterBlock, Line, MediaLine};
+use crate::recovery::{Alarm, Boot, LineCodec};
 use std::collections::BTreeSet;
 
 /// What has changed since the last boot.
@@ -19,6 +20,8 @@ pub(super) struct Unverified {
     changed: BTreeSet<MediaLine>,
     /// All counter blocks of lines that have changed since the begin of the run.
     blocks: BTreeSet<CounterBlock>,
+    /// The lines that the last boot refused.
+    refused: BTreeSet<Line>,
 }
 
 impl Unverified {
@@ -27,15 +30,39 @@ impl Unverified {
         self.changed.insert(media);
     }
 
-    /// The lines to verify, with the counter blocks of all lines that have ever changed.
-    fn take(&mut self, codec: &dyn LineCodec) -> (BTreeSet<Line>, &BTreeSet<CounterBlock>) {
+    /// What `boot` refuses of the lines that have changed or were refused before, and of the counter blocks of all lines that
+    /// have ever changed. `whole`: of all lines that something happened to.
+    fn refused(
+        &mut self,
+        boot: &Boot<'_, BootWatch<'_>>,
+        codec: &dyn LineCodec,
+        auditor: &Auditor,
+        whole: bool,
+    ) -> Vec<(Option<Line>, Alarm)> {
         let coverage = codec.coverage();
-        let mut lines = BTreeSet::new();
+        let mut lines = std::mem::take(&mut self.refused);
         for media in std::mem::take(&mut self.changed) {
             lines.extend(covered(media, Some(codec)));
         }
         self.blocks.extend(lines.iter().map(|line| coverage.block(*line)));
-        (lines, &self.blocks)
+        if let Some(alarm) = boot.alarm() {
+            // No line was read: each is verified in the next boot.
+            self.refused = lines;
+            return vec![(None, alarm)];
+        }
+        lines.retain(|line| auditor.knows(*line));
+        if whole {
+            lines.extend(auditor.durable_view().map(|(line, _)| line));
+        }
+        let of_block = |block: &CounterBlock| boot.verify_counter(coverage.line(*block, 0)).err();
+        let mut refused: Vec<_> = self.blocks.iter().filter_map(of_block).map(|alarm| (None, alarm)).collect();
+        let of_lines = lines.into_iter().filter_map(|line| Some((line, boot.verify(line).err()?)));
+        let of_lines: Vec<(Line, Alarm)> = of_lines.collect();
+        self.refused.extend(of_lines.iter().map(|(line, _)| *line));
+        refused.extend(of_lines.into_iter().map(|(line, alarm)| (Some(line), alarm)));
+        refused.sort_unstable();
+        refused.dedup();
+        refused
     }
 }
 
@@ -85,24 +112,21 @@ impl Explorer<'_> {
         }
     }
 
-    /// Boots from the true survivors of the last event: nobody has tampered with memory, so a refusal is a false alarm.
-    pub(super) fn check_verification(&mut self, survivors: &Survivors<'_>) {
+    /// Boots from the true survivors of the last event. Nobody has tampered with memory, so a refusal is a false alarm. If
+    /// `pads`, no pad that the machine would use next may have been used.
+    pub(super) fn boot(&mut self, survivors: &Survivors<'_>, pads: bool) {
         let Some(codec) = survivors.loss.codec else { return };
-        let mut boot = survivors.boot(NoObserver);
+        let mut boot = survivors.boot(self.auditor.boot_watch());
         boot.finish();
-        let (lines, blocks) = self.unverified.take(codec);
-        let mut refused: Vec<(Option<Line>, Alarm)> = boot.alarm().map(|alarm| (None, alarm)).into_iter().collect();
-        if refused.is_empty() {
-            let of_block = |block: &CounterBlock| boot.verify_counter(codec.coverage().line(*block, 0)).err();
-            refused.extend(blocks.iter().filter_map(of_block).map(|alarm| (None, alarm)));
-            let whole = self.states.is_multiple_of(self.full_check_every);
-            let all = self.auditor.durable_view().map(|(line, _)| line).filter(|_| whole);
-            let known = lines.into_iter().filter(|line| self.auditor.knows(*line));
-            refused.extend(known.chain(all).filter_map(|line| Some((Some(line), boot.verify(line).err()?))));
-            refused.sort_unstable();
-            refused.dedup();
+        if pads {
+            watch_next_writes(&mut boot, |watch| watch, self.next_pads.take(&self.auditor).into_iter());
         }
-        self.point_broken_by(!refused.is_empty());
+        let whole = self.states.is_multiple_of(self.full_check_every);
+        let refused =
+            if self.verifies { self.unverified.refused(&boot, codec, &self.auditor, whole) } else { Vec::new() };
+        let leaks = boot.into_observer().finish();
+        let kept = !pads || self.auditor.boot_over(leaks);
+        self.state_booted(!kept || !refused.is_empty());
         if let Some(&(line, alarm)) = refused.first() {
             let auditor = &self.auditor;
             self.found.add(Rule::FalseAlarm, line, || {

@@ -61,6 +61,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         unjudged: None,
         violation_count: violations.len() as u64,
         violations,
+        left_out: None,
         shrunk: Vec::new(),
         blame: None,
         stages: Vec::new(),

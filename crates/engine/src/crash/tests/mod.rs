@@ -1,5 +1,6 @@
 //! Crash exploration on the scripted machine of the auditors' tests.
 
+mod at_event;
 mod explorer;
 mod nested;
 mod outside_the_table;

@@ -55,7 +55,9 @@ impl Outcome<'_> {
         let names = Causes(Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace));
         let found = merged(&names, &judging.causes);
         let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
-        let violations = found.iter().take(EXPLAINED_MAX).map(told).collect();
+        let mut violations: Vec<Violation> = found.iter().map(told).collect();
+        audit::most_telling_first(&mut violations, Violation::subject);
+        violations.truncate(EXPLAINED_MAX);
         let (crash_points, recovered) = judging.points();
         let run = CrashRun {
             exercised: Exercised::default(),
@@ -72,6 +74,7 @@ impl Outcome<'_> {
             coverage: coverage + &recoveries.coverage() + &self.unknown_told(),
             violations,
             violation_count: recoveries.lost(),
+            left_out: None,
             stages: Vec::new(),
             recoveries: Some(recoveries),
             by_line: None,
