@@ -11,6 +11,7 @@ MINUTES ?= 30
 FUZZ_SECONDS ?= 60
 CLIENT_CASES ?= 1000
 PAPER ?= all
+PART ?= 0/200
 PREFIX ?= /usr/local
 DESTDIR ?=
 LIBRARY := target/library
@@ -197,6 +198,10 @@ attacks: engine ## Attack every design with a tree, on two machines, in every wo
 soak: engine ## Drive the memory of each design with $(CLIENT_CASES) random sequences, fuzz every reader for $(FUZZ_SECONDS) seconds, then crash designs that must survive for $(MINUTES) minutes.
 	PROPTEST_CASES=$(CLIENT_CASES) cargo test $(TEST_ENGINE) embed_random
 	$(BIN)/python tests/soak.py --minutes $(MINUTES) --fuzz-seconds $(FUZZ_SECONDS)
+
+.PHONY: mutants
+mutants: ## Change the engine in one place after another and see its tests fail, which takes hours; PART=K/N: which part of all.
+	$(PYTHON) tests/mutants.py --part $(PART) $(MUTANTS)
 
 .PHONY: fmt
 fmt: venv ## Format everything.

@@ -149,3 +149,62 @@ fn encrypt_base(device: &mut Device, codec: &dyn LineCodec) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Variant;
+    use crate::design;
+    use crate::embed::{Request, Setup, TIME_MAX, WHOLE_LINE};
+
+    fn memory(design: &str) -> Memory {
+        let (variant, machine, set) = (Variant::Hardened, Some("small"), &[]);
+        Memory::new(&Setup { design, variant, machine, set, seed: 5, on_channel: [None; 2] }).unwrap()
+    }
+
+    fn write(memory: &mut Memory, line: u64) {
+        let request = Request::Write { bytes: &[line as u8 + 1; 64], mask: WHOLE_LINE, counter_atomic: true };
+        memory.send(line * 64, line, 0, request).unwrap();
+    }
+
+    fn global_counter(memory: &Memory) -> Option<u64> {
+        memory.system.as_ref().unwrap().controller.snapshot().global_counter
+    }
+
+    #[test]
+    fn a_global_counter_goes_on_after_a_power_failure() {
+        let mut seen = 0;
+        for name in design::names() {
+            let mut memory = memory(name);
+            if memory.survives_nothing().is_some() || global_counter(&memory).is_none() {
+                continue;
+            }
+            for line in 0..3 {
+                write(&mut memory, line);
+            }
+            while memory.step(TIME_MAX / 2, &mut Vec::new()).unwrap() {}
+            let before = global_counter(&memory);
+            memory.power_fails().unwrap();
+            assert_eq!(global_counter(&memory), before, "{name}");
+            seen += 1;
+        }
+        assert!(seen > 3, "{seen} designs have one");
+    }
+
+    /// A line that was loaded is stored with its first counter: under a newer one it reads as garbage.
+    #[test]
+    fn a_counter_that_survives_without_its_data_damages_a_loaded_line() {
+        let mut memory = memory("write-through");
+        memory.load(0, &[7; 64]).unwrap();
+        write(&mut memory, 0);
+        let mut damaged = 0;
+        while memory.step(TIME_MAX / 2, &mut Vec::new()).unwrap() {
+            let mut failed = memory.clone();
+            let lines = failed.power_fails().unwrap().damaged_lines;
+            let old_or_new = [[7; 64], [1; 64]].contains(&failed.peek(0).unwrap());
+            assert_eq!((lines, failed.damaged_lines().is_empty()), (u64::from(!old_or_new), old_or_new));
+            damaged += lines;
+        }
+        assert!(damaged > 0, "the counter is queued while the line is being encrypted");
+    }
+}

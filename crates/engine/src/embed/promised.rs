@@ -87,3 +87,25 @@ impl Promised {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embed::loaded::Loaded;
+
+    fn write(line: Line, number: u64, bytes: &LineBytes) -> UnderWay {
+        let (id, requestor, kind, channel, sent, damaged, period) = (number, 0, Kind::Write, 0, 0, false, 0);
+        UnderWay { id, requestor, line, kind, channel, sent, number, digest: digest(bytes), damaged, period }
+    }
+
+    #[test]
+    fn a_write_in_flight_that_is_older_than_the_acknowledged_one_may_not_be_found() {
+        for (found, is_damaged) in [(1, true), (2, false), (3, false), (4, true)] {
+            let mut promised = Promised::default();
+            promised.acknowledged(Line(0), 2, digest(&[2; 64]));
+            let lost = [1, 3].map(|number| write(Line(0), number, &[number as u8; 64]));
+            promised.power_failed(lost.iter(), &Loaded::new(), |_| [found; 64]);
+            assert_eq!(promised.is_damaged(Line(0)), is_damaged, "write {found} is found");
+        }
+    }
+}

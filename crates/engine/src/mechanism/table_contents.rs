@@ -72,6 +72,8 @@ mod tests {
             let entry = TableEntry::unpack(&scheme.entry(place, &new)).unwrap();
             prop_assert_eq!(entry.media, place.media());
             prop_assert_eq!(scheme.restored(&entry, place, &old), Some(new));
+            prop_assert_eq!(scheme.is_older(&old, &new), old != new);
+            prop_assert!(!scheme.is_older(&new, &old));
             // A block with other upper bits, another place or another counter does not belong to the entry.
             set_wide(&mut old, 2, (high + 1) << ENTRY_COUNTER_BITS);
             prop_assert_eq!(scheme.restored(&entry, place, &old), None);

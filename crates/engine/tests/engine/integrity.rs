@@ -127,3 +127,13 @@ fn nodes_whose_minor_counters_overflow_vouch_for_all_their_children() {
         assert!(writes > 4_096, "{request}: {writes} data writes");
     }
 }
+
+/// The chip has room for 16 lines of the bits of `star`. In a structure that needs more, some leave.
+#[test]
+fn lines_of_bits_that_have_left_the_chip_survive() {
+    let set = json!(["controller.counter_cache_size=16KiB", "integrity.metadata_cache_size=16KiB"]);
+    let request = json!({"design": "star", "workload": "array", "machine": "small", "footprint": 16 << 20, "transactions": 60, "set": set});
+    let left = count(&run(&request)["nvm"], "table_writes");
+    assert!(left > 0, "{request}: no line of bits has left the chip");
+    assert_holds(&with(&request, json!({"points": 20})));
+}

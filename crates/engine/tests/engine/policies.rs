@@ -2,7 +2,7 @@
 
 use super::common::{LATE, Times, line, run, system, times};
 use counterpoint_engine::config::{Machine, load_machine};
-use counterpoint_engine::kernel::Ps;
+use counterpoint_engine::kernel::{Ps, ns_to_ps};
 use counterpoint_engine::message::{NoObserver, Observer};
 use counterpoint_engine::{LineSystem, message::MediaOp};
 
@@ -193,5 +193,49 @@ fn what_arrives_in_the_cycle_of_a_decision_is_decided_on_in_the_next() {
         system.read(LATE, line(0, 1), 1);
         system.read(LATE + CYCLE, line(0, 2), 2);
         assert_eq!(run(&mut system).len(), 2, "{policy}");
+        // A newcomer that would go first, because its row is open.
+        let mut system = self::system(&machine, "unencrypted", NoObserver);
+        system.read(0, line(1, 0), 0);
+        run(&mut system);
+        system.read(LATE, line(0, 0), 1);
+        system.read(LATE + CYCLE, line(1, 1), 2);
+        assert_eq!(run(&mut system)[0], (2, LATE + 2 * CYCLE + t.read_hit()), "{policy}");
+    }
+}
+
+#[test]
+fn gem5_prefers_an_open_row_that_leaves_no_gap_and_chooses_as_late_as_a_closed_row_allows() {
+    let machine = machine("gem5", &[]);
+    let t = Times::of(&machine);
+    let command = LATE + t.t_rcd;
+    let chosen = command + t.burst.max(t.t_ccd) - ns_to_ps(machine.device.t_rp_ns) - ns_to_ps(machine.device.t_rcd_ns);
+    for (arrival, order) in [(LATE, [0, 2, 1]), (chosen, [0, 2, 1]), (chosen + 1, [0, 1, 2])] {
+        let mut system = system(&machine, "unencrypted", NoObserver);
+        system.read(LATE, line(0, 0), 0);
+        // Its bank can be prepared in time, and it is older than what finds the row of the first open.
+        system.read(LATE, line(1, 0), 1);
+        system.read(arrival, line(0, 1), 2);
+        let answered: Vec<u32> = run(&mut system).into_iter().map(|(token, _)| token).collect();
+        assert_eq!(answered, order, "{arrival} ps");
+    }
+}
+
+#[test]
+fn gem5_writes_a_least_number_before_it_turns_to_a_read() {
+    for least in [1, 3, 4] {
+        let least_writes = format!("controller.min_writes_per_switch={least}");
+        let sets = [
+            "controller.wpq_entries=8",
+            "controller.wpq_high_watermark=4",
+            "controller.wpq_low_watermark=0",
+            least_writes.as_str(),
+        ];
+        let mut system = system(&machine("gem5", &sets), "unencrypted", NoObserver);
+        write_rows(&mut system, LATE, 4);
+        system.read(LATE, line(1, 0), 9);
+        while system.device.stats().reads == 0 {
+            system.advance();
+        }
+        assert_eq!(system.device.stats().writes, least);
     }
 }
