@@ -92,7 +92,7 @@ VG_REGPARM(2) void access_store(const Access* access, Addr a) { parts(access, a)
 
 VG_REGPARM(2) void access_atomic(const Access* access, Addr a)
 {
-   if (!parts(access, a)) operation(TAG_MFENCE, threads_current(), executed + access->before, access->pc);
+   if (!parts(access, a)) operation(TAG_LOCKED, threads_current(), executed + access->before, access->pc);
 }
 
 /* Of other memory too: it is a flush without use. */
@@ -175,13 +175,26 @@ void kernel_fence(void)
 }
 
 /* The program counter is behind the request. */
-void annotated(Tag tag, Addr a, SizeT length)
+static void annotation(Tag tag, Addr a, Addr end)
 {
    Addr pc = VG_(get_IP)(VG_(get_running_tid)()) - 1;
-   while (length > 0) {
-      SizeT part = length < CHUNK ? length : CHUNK;
+   while (a < end) {
+      SizeT part = end - a < CHUNK ? end - a : CHUNK;
       operation_over(tag, threads_current(), executed, pc, a, part);
       a += part;
-      length -= part;
+   }
+}
+
+/* Of a range without persistent memory the beginning is recorded, so that it is known that the program has said it. */
+void annotated(Tag tag, Addr a, SizeT length)
+{
+   Addr end = a + length;
+   const Mapping* mapping;
+   if (length > 0 && mapping_at(a, length) == NULL) annotation(tag, a, length < CHUNK ? end : a + CHUNK);
+   while (a < end && (mapping = mapping_at(a, end - a)) != NULL) {
+      if (a < mapping->base) a = mapping->base;
+      Addr stop = end < mapping->end ? end : mapping->end;
+      annotation(tag, a, stop);
+      a = stop;
    }
 }

@@ -9,13 +9,12 @@
 #include "pub_tool_options.h"
 #include "pub_tool_vki.h"
 
-static Int trace_descriptor = -1, told_descriptor = -1, soft_files;
+static Int trace_descriptor = -1, soft_files;
 
 static Bool option(const HChar* argument)
 {
    const HChar* pattern;
    if (VG_BINT_CLO(argument, "--trace-fd", trace_descriptor, 0, 1 << 20)) {
-   } else if (VG_BINT_CLO(argument, "--told-fd", told_descriptor, 0, 1 << 20)) {
    } else if (VG_BINT_CLO(argument, "--soft-files", soft_files, 0, 1 << 20)) {
    } else if (VG_STR_CLO(argument, "--mark-stderr", printed_prefix)) {
    } else if (VG_STR_CLO(argument, "--pmem", pattern)) {
@@ -31,7 +30,6 @@ static Bool option(const HChar* argument)
 static void usage(void)
 {
    VG_(printf)("    --trace-fd=<number>   write the trace to this file descriptor\n"
-               "    --told-fd=<number>    say in this file what is not recorded (unrecorded.c)\n"
                "    --soft-files=<number> the soft limit of open files that the program finds\n"
                "    --mark-stderr=<text>  lines on standard error that begin with this are marks\n"
                "    --pmem=<pattern>      record files whose path matches (* and ?), not all [repeatable]\n");
@@ -48,7 +46,6 @@ static void forked_child(ThreadId tid)
 {
    stream_abandon();
    files_close();
-   unrecorded_close();
 }
 
 static void forking_parent(ThreadId tid) { unrecorded_fork(); }
@@ -63,7 +60,6 @@ static void start(void)
    VG_(atfork)(NULL, forking_parent, forked_child);
    threads_init();
    files_init(soft_files);
-   if (told_descriptor >= 0) unrecorded_open(told_descriptor);
    stream_open(trace_descriptor);
 }
 

@@ -10,6 +10,7 @@
       callers.c     who called the code that flushes, fences or stores past the caches
       syscalls.c    what the kernel did to mappings and files
       requests.c    what the program says of itself; printed.c: by what it prints
+      unrecorded.c  what the stream lacks
       stream.c      writes records; docs/traces.md of Counterpoint describes them */
 
 #ifndef COUNTERPOINT_RECORDER_H
@@ -42,8 +43,8 @@ enum { LINE = 64, PAGE = 4096, CHUNK = 65536, PATH_LIMIT = 4096 };
 typedef enum {
    TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD, TAG_CALLERS, TAG_CALLERS_AGAIN,
    TAG_LOAD = 0x10, TAG_STORE, TAG_NT_STORE, TAG_ATOMIC, TAG_CLWB, TAG_CLFLUSHOPT, TAG_CLFLUSH,
-   TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE, TAG_COUNTER_WRITEBACK, TAG_COUNTER_ATOMIC,
-   TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH,
+   TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE, TAG_COUNTER_WRITEBACK, TAG_COUNTER_ATOMIC, TAG_LOCKED,
+   TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH, TAG_LACKS,
    TAG_END = 0x7f
 } Tag;
 
@@ -176,7 +177,7 @@ void kernel_store(Addr a, SizeT length);
 void kernel_store_of_file(const Mapping* mapping, Addr a, SizeT length);
 void kernel_sync(File* file, ULong start, ULong end);
 void kernel_fence(void);
-/* What the program says of the counters of a range by a client request. */
+/* What the program says of the counters of a range, which ends within memory, by a client request. */
 void annotated(Tag tag, Addr a, SizeT length);
 
 /* ---- requests.c ---- */
@@ -234,13 +235,13 @@ void decode(const UChar* bytes, Instruction* out);
 
 /* ---- unrecorded.c ---- */
 
-void unrecorded_open(Int fd);
-void unrecorded_close(void);
 /* The program has started a process. */
 void unrecorded_fork(void);
 /* The program is about to become the one whose path is at this address of its memory. */
 void unrecorded_exec(Addr path);
 void unrecorded_exec_failed(void);
+/* The kernel reads and writes memory for the program by itself, which began with this system call. */
+void unrecorded_transfers(const HChar* call);
 
 /* ---- instrument.c, cpuid.c, syscalls.c, requests.c ---- */
 

@@ -28,10 +28,32 @@ enum {
 /* As counterpoint_program.h numbers them. */
 enum { COUNTER_WRITEBACK = VG_USERREQ_TOOL_BASE('C', 'P'), COUNTER_ATOMIC };
 
+/* A length that leads beyond the last address, such as a negative one, ends there. */
+static SizeT within(Addr base, SizeT length)
+{
+   SizeT most = ~(Addr)0 - base;
+   if (length <= most) return length;
+   VG_(umsg)("warning: a client request for 0x%lx bytes at 0x%lx leads beyond the last address and ends there\n", length,
+             base);
+   return most;
+}
+
+/* How much of a range the program has mapped, from its beginning on. */
+static SizeT mapped(Addr base, SizeT length)
+{
+   Addr a = base, end = base + length;
+   while (a < end) {
+      NSegment const* segment = VG_(am_find_nsegment)(a);
+      if (segment == NULL || !(segment->kind == SkAnonC || segment->kind == SkFileC || segment->kind == SkShmC)) break;
+      a = end - 1 <= segment->end ? end : segment->end + 1;
+   }
+   return a - base;
+}
+
 /* Memory that is no recorded file mapping becomes a file of its own. */
 static void register_memory(Addr base, SizeT length)
 {
-   Addr a = base, end = base + length;
+   Addr a = base, end = base + mapped(base, length);
    while (a < end) {
       const Mapping* known = mapping_at(a, end - a);
       Addr stop = known == NULL ? end : known->base > a ? known->base : a;
@@ -42,6 +64,7 @@ static void register_memory(Addr base, SizeT length)
 
 static void register_file(Int fd, Addr base, SizeT length, ULong offset)
 {
+   length = mapped(base, length);
    if (mappings_cover(base, length)) return;
    File* file = file_of_descriptor(fd, True);
    if (file != NULL) mapping_add(base, length, file, offset, True);
@@ -78,35 +101,45 @@ static void mark_of_client(const HChar* text)
    mark((const UChar*)text, length);
 }
 
+static Bool has_range(UWord number)
+{
+   return number == REGISTER_PMEM_MAPPING || number == REGISTER_PMEM_FILE || number == REMOVE_PMEM_MAPPING
+          || number == SET_CLEAN || number == CHECK_IS_PMEM_MAPPING || number == COUNTER_WRITEBACK
+          || number == COUNTER_ATOMIC;
+}
+
 static Bool request(ThreadId tid, UWord* args, UWord* result)
 {
    if (!VG_IS_TOOL_USERREQ('P', 'C', args[0]) && !VG_IS_TOOL_USERREQ('C', 'P', args[0])) return False;
    *result = 0;
    if (!stream_is_open()) return True;
    threads_run(tid);
+   Addr base = args[args[0] == REGISTER_PMEM_FILE ? 2 : 1];
+   SizeT length = args[args[0] == REGISTER_PMEM_FILE ? 3 : 2];
+   if (has_range(args[0])) length = within(base, length);
    switch (args[0]) {
       case REGISTER_PMEM_MAPPING:
-         scratch_end(args[1], args[2]);
-         if (!left_out(args[1])) register_memory(args[1], args[2]);
+         scratch_end(base, length);
+         if (!left_out(base)) register_memory(base, length);
          break;
       case REGISTER_PMEM_FILE:
-         scratch_end(args[2], args[3]);
-         register_file(args[1], args[2], args[3], args[4]);
+         scratch_end(base, length);
+         register_file(args[1], base, length, args[4]);
          break;
       /* What is stored to a part of a file's mapping is stored to the file all the same. */
       case REMOVE_PMEM_MAPPING:
-         mapping_remove(args[1], args[2], True);
-         scratch_begin(args[1], args[2]);
+         mapping_remove(base, length, True);
+         scratch_begin(base, length);
          break;
-      case SET_CLEAN: scratch_stored(args[1], args[2]); break;
-      case CHECK_IS_PMEM_MAPPING: *result = mappings_cover(args[1], args[2]); break;
+      case SET_CLEAN: scratch_stored(base, length); break;
+      case CHECK_IS_PMEM_MAPPING: *result = mappings_cover(base, length); break;
       case START_TX:
       case START_TX_N: transaction(TAG_TX_BEGIN); break;
       case END_TX:
       case END_TX_N: transaction(TAG_TX_END); break;
       case EMIT_LOG: mark_of_client((const HChar*)args[1]); break;
-      case COUNTER_WRITEBACK: annotated(TAG_COUNTER_WRITEBACK, args[1], args[2]); break;
-      case COUNTER_ATOMIC: annotated(TAG_COUNTER_ATOMIC, args[1], args[2]); break;
+      case COUNTER_WRITEBACK: annotated(TAG_COUNTER_WRITEBACK, base, length); break;
+      case COUNTER_ATOMIC: annotated(TAG_COUNTER_ATOMIC, base, length); break;
       default: break;   /* what serves pmemcheck's own checks */
    }
    return True;

@@ -235,7 +235,7 @@ void stream_open(Int fd)
 {
    /* Above the descriptors that the program sees and could close. */
    output = VG_(safe_fd)(fd);
-   put("CPTRACE\003", 8);
+   put("CPTRACE\004", 8);
    sync_here();
 }
 

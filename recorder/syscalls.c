@@ -15,6 +15,8 @@ enum {
    MADVISE_REMOVE = 9,
    DATA_SYNC = 010000                        /* O_DSYNC, which O_SYNC contains */
 };
+/* Not in the headers of Valgrind 3.19. */
+enum { IO_URING_SETUP = 425 };
 static const ULong WHOLE = 1ULL << 62;
 
 static SizeT pages(SizeT length) { return (length + PAGE - 1) & ~(SizeT)(PAGE - 1); }
@@ -160,8 +162,8 @@ static void before(ThreadId tid, UInt number, UWord* args, UInt count)
 {
    /* The program's memory, and the recorder in it, is gone if this succeeds. */
    if (!is_exec(number)) return;
-   stream_flush();
    unrecorded_exec(args[number == __NR_execve ? 0 : 1]);
+   stream_flush();
 }
 
 static void after(ThreadId tid, UInt number, UWord* args, UInt count, SysRes result)
@@ -200,6 +202,8 @@ static void after(ThreadId tid, UInt number, UWord* args, UInt count, SysRes res
       case __NR_openat: if (args[2] & VKI_O_TRUNC) files_check_sizes(changed); break;
       case __NR_creat: files_check_sizes(changed); break;
       case __NR_fallocate: allocated(args[0], args[1], args[2], args[3]); break;
+      case __NR_io_submit: unrecorded_transfers("io_submit"); break;
+      case IO_URING_SETUP: unrecorded_transfers("io_uring"); break;
       default: break;
    }
 }

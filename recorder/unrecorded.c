@@ -2,29 +2,26 @@
    Copyright (C) 2026 The Counterpoint developers.
    SPDX-License-Identifier: GPL-2.0-or-later
 
-   Tells whoever started the recorder what it does not see: a file in memory says 'F' in its first byte once the program
-   has forked, and from its second byte on what the program became by exec, with a zero at its end. */
+   What the stream lacks, as records of its own, so that whoever reads it knows. */
 
 #include "recorder.h"
 #include "pub_tool_aspacemgr.h"
-#include "pub_tool_vki.h"
 
-static Int told = -1;
+/* As docs/traces.md numbers them. */
+typedef enum { PROCESSES, EXEC, EXEC_FAILED, TRANSFERS, KINDS } Lack;
 
-void unrecorded_open(Int fd) { told = VG_(safe_fd)(fd); }
-
-void unrecorded_close(void)
+/* Each time for an exec, once for the others. */
+static void lacks(Lack what, const HChar* text)
 {
-   if (told >= 0) VG_(close)(told);
-   told = -1;
+   static Bool told[KINDS];
+   if (!stream_is_open() || told[what]) return;
+   told[what] = what != EXEC && what != EXEC_FAILED;
+   record(TAG_LACKS);
+   field_u(what);
+   field_text(text);
 }
 
-static void tell(Off64T at, const HChar* bytes, SizeT length)
-{
-   if (told >= 0 && VG_(lseek)(told, at, VKI_SEEK_SET) == at) VG_(write)(told, bytes, length);
-}
-
-void unrecorded_fork(void) { tell(0, "F", 1); }
+void unrecorded_fork(void) { lacks(PROCESSES, ""); }
 
 void unrecorded_exec(Addr path)
 {
@@ -36,7 +33,9 @@ void unrecorded_exec(Addr path)
       length++;
    }
    text[length] = 0;
-   tell(1, text, length + 1);
+   lacks(EXEC, text);
 }
 
-void unrecorded_exec_failed(void) { tell(1, "", 1); }
+void unrecorded_exec_failed(void) { lacks(EXEC_FAILED, ""); }
+
+void unrecorded_transfers(const HChar* call) { lacks(TRANSFERS, call); }

@@ -7,7 +7,7 @@ import lzma
 import struct
 
 BASE = 0x1000_0000
-_MAGIC = b"CPTRACE\x03"
+_MAGIC = b"CPTRACE\x04"
 _TABLE_MAGIC, _FOOTER_MAGIC = 0x184D2A5E, 0x8F92EAB1
 
 
@@ -48,16 +48,23 @@ def records() -> list[bytes]:
         b"\x21\x00",
         b"\x07\x01",
         b"\x18" + access,
+        b"\x1c" + access,
         b"\x22" + unsigned(22) + b"pmemobj_tx_commit.END|",
         b"\x23\x01" + unsigned(BASE) + unsigned(0x40),
+        b"\x24\x02\x00",
         b"\x04" + unsigned(BASE) + unsigned(0x1000),
     ]
 
 
-def recorded() -> bytes:
-    """A complete trace stream."""
-    body = [b"\x01\x00\x00\x00", *records()]
-    instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x1B)
+def lacks(what: int, text: bytes = b"") -> bytes:
+    """A LACKS record."""
+    return b"\x24" + unsigned(what) + unsigned(len(text)) + text
+
+
+def recorded(*further: bytes) -> bytes:
+    """A complete trace stream; further records come last."""
+    body = [b"\x01\x00\x00\x00", *records(), *further]
+    instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x1C)
     return _MAGIC + b"".join(body) + b"\x7f" + unsigned(len(body)) + unsigned(instructions) + b"\x00"
 
 

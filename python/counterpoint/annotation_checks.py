@@ -25,6 +25,7 @@ from .options import AnnotationOptions, CrashOptions, part
 from .paths import checked_text, is_file
 from .request import ANNOTATIONS, ANNOTATIONS_OF, request
 from .results import Crash, Violation
+from .results.provisos import provisos
 
 #: Annotations that only a program with its own log has: one without a log changes nothing in place.
 _IN_PLACE = "mutate-counter-cache-writeback"
@@ -98,6 +99,7 @@ class Annotations:
     Attributes:
         complete: what crashing the complete program showed.
         annotations: each annotation, in program order.
+        assumed, lacks: as in `Crash`, of the complete program.
         seconds: what the check took on this computer.
     """
 
@@ -107,12 +109,19 @@ class Annotations:
     seed: int
     complete: Outcome
     annotations: tuple[Annotation, ...]
+    assumed: str | None
+    lacks: tuple[str, ...]
     seconds: float
 
     @property
     def holds(self) -> bool:
         """The complete program's annotations suffice."""
         return self.complete.sufficient
+
+    @property
+    def provisos(self) -> tuple[str, ...]:
+        """What it rests on beside the trace: what was assumed, and what the trace lacks."""
+        return provisos(self.assumed, self.lacks)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""
@@ -125,6 +134,8 @@ class Annotations:
             "seed": self.seed,
             "complete": complete | {"rules": list(self.complete.rules), "first": _first(self.complete)},
             "annotations": [_document(annotation) for annotation in self.annotations],
+            "assumed": self.assumed,
+            "lacks": list(self.lacks),
             "host": {"seconds": self.seconds},
         }
 
@@ -225,7 +236,15 @@ def _judge(crashes: Mapping[int | None, Crash], asked: list[_Asked], started: fl
             found.append(Annotation(one.name, one.stage, one.place, verdict, without))
     seconds = time.monotonic() - started
     return Annotations(
-        whole.design, whole.variant, whole.workload, whole.seed, complete, tuple(found), round(seconds, 3)
+        design=whole.design,
+        variant=whole.variant,
+        workload=whole.workload,
+        seed=whole.seed,
+        complete=complete,
+        annotations=tuple(found),
+        assumed=whole.assumed,
+        lacks=whole.lacks,
+        seconds=round(seconds, 3),
     )
 
 

@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from . import _engine, results
-from .commands import crash_command, with_commands
+from .commands import crash_command, with_check_commands, with_commands
 from .errors import Interrupted
 from .frames import check_baseline, frame
 from .options import (
@@ -461,7 +461,7 @@ def check(
     if design is not None:
         asked["design"] = check_design(design)
     try:
-        return results.Check.from_dict(json.loads(_engine.check(json.dumps(asked), progress)))
+        return results.Check.from_dict(with_check_commands(json.loads(_engine.check(json.dumps(asked), progress))))
     except _engine.Interrupted:
         raise Interrupted from None
 

@@ -34,6 +34,10 @@ _ORDER = (
 """The options of a printed crash command, in this order: first what is run, last where power fails."""
 
 
+_CHECKED_ON = {"legal-states": "unencrypted", "legal-states-of-eadr": "eadr"}
+"""The designs whose legal states show what a check of a trace leaves open."""
+
+
 def command(verb: str, design: str, workload: str, options: Iterable[tuple[str, Any]]) -> str:
     """The command that runs `verb` on a workload; options without a value, or with False, are left out."""
     words = ["counterpoint", verb, design, workload]
@@ -46,6 +50,18 @@ def command(verb: str, design: str, workload: str, options: Iterable[tuple[str, 
         else:
             words += [word for one in (value if isinstance(value, list) else [value]) for word in (flag, str(one))]
     return shlex.join(words)
+
+
+def with_check_commands(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's report of a check, with a command instead of the name of what checks the rest."""
+
+    def not_checked(one: Mapping[str, Any]) -> dict[str, Any]:
+        by = one["by"]
+        options = [("explore", "legal"), ("recover", "COMMAND {pool}")]
+        line = None if by is None else command("crash", _CHECKED_ON[by], report["trace"], options)
+        return {"what": one["what"], "command": line}
+
+    return {**report, "not_checked": [not_checked(one) for one in report["not_checked"]]}
 
 
 def crash_command(request: Mapping[str, Any]) -> str:

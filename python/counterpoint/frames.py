@@ -19,6 +19,8 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
 - `relative_reads`, and `relative_data_reads` and `relative_counter_reads`, its parts: the same of reads.
 - `relative_l1_access_latency`: the mean latency of an access of the first-level caches over the baseline's.
 - `relative_counter_writes_removed`: counter writes that coalescing spared the device, over all writes of the baseline.
+- `recorded_assumed`, `recorded_lacks`: of a recorded program, what was assumed of it, and what its trace lacks, in
+  sentences; null where there is none.
 - `counter_writes_removed`: the share of counter writes asked for that coalescing spared the device; null where none
   was asked for.
 """
@@ -160,6 +162,8 @@ def _over(above: float | None, below: float | None) -> float | None:
 def _row(document: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of one run. Engines before there was integrity do not count what protects it."""
     row = {"no_writes": None, **flat(document)}
+    if recorded := document.get("recorded"):
+        row["recorded_lacks"] = " ".join(recorded.get("lacks", ())) or None
     return row | {column: row.get(column, 0) for column in _OF_INTEGRITY} | {"form": _form(document)}
 
 
@@ -221,6 +225,22 @@ def without_writes(rows: Iterable[Row]) -> list[str]:
             name = units.printable(PurePath(workload).name)
             said.append(f"{name}: no write{designs} reached the device: {why}")
     return said
+
+
+def rests_on(rows: Sequence[Row]) -> list[str]:
+    """What the figures of recorded programs rest on beside their traces, and which of them, each once."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for what, column in (("Assumed", "recorded_assumed"), ("Not in the trace", "recorded_lacks")):
+            if sentences := row.get(column):
+                told.setdefault((what, sentences), []).append(row["design"])
+    every = len({row["design"] for row in rows})
+    lines = []
+    for (what, sentences), designs in told.items():
+        named = list(dict.fromkeys(designs))
+        whose = f" ({', '.join(named)})" if len(named) < every else ""
+        lines.append(f"{what}{whose}: {sentences}")
+    return lines
 
 
 def mean(values: Sequence[float | None]) -> float | None:

@@ -35,8 +35,6 @@ INCLUDE = Path(__file__).with_name("include")
 _SOURCES = Path(__file__).with_name("_recorder")
 _TOOL = "counterpoint-amd64-linux"
 _NEEDED = "install it with: apt-get install valgrind gcc make"
-_SAID_BYTES = 4098
-"""The most bytes of recorder/unrecorded.c: a mark, a path, a zero."""
 _FILES_OF_VALGRIND = 12
 """Descriptors that Valgrind keeps above those of the program (`N_RESERVED_FDS`)."""
 _FILES_EXPECTED = 1024
@@ -55,13 +53,13 @@ class Recording:
         status: how the program ended, as in a shell: its exit code, or 128 + the signal that ended it.
         summary: what the trace holds: records, instructions, loads, stores, bytes, flushes, fences, threads, files,
             transactions, and whether it is complete.
-        unrecorded: sentences on what the program left to others, of which the trace has nothing.
+        lacks: sentences on what the trace lacks of what the program did; the trace says so itself.
     """
 
     path: Path
     status: int
     summary: dict[str, Any]
-    unrecorded: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
 
 
 def record(
@@ -104,13 +102,13 @@ def record(
     command += [f"--pmem={pattern}" for pattern in pmem]
     if mark_stderr is not None:
         command.append(f"--mark-stderr={mark_stderr}")
-    with os.fdopen(os.memfd_create("unrecorded"), "rb") as unrecorded, _patient() as told:
+    with _patient() as told:
         try:
             with _more_files() as soft:
-                command += [f"--soft-files={soft}", f"--told-fd={unrecorded.fileno()}", "--", *program]
+                command += [f"--soft-files={soft}", "--", *program]
                 process = subprocess.Popen(
                     command,
-                    pass_fds=[writing, unrecorded.fileno()],
+                    pass_fds=[writing],
                     env={**os.environ, "VALGRIND_LIB": str(library)},
                 )
         finally:
@@ -122,20 +120,19 @@ def record(
             # A program whose trace cannot be written continues unrecorded.
             os.close(reading)
             code = process.wait()
-        said = os.pread(unrecorded.fileno(), _SAID_BYTES, 0)
     if summary is None:
         if told.newest is not None:
             # The signal came before there was anything to record: it stops this command like any other.
             signal.raise_signal(told.newest)
         raise InputError(f"nothing was recorded: Valgrind ended with {code} before '{program[0]}' began")
-    left = _left_to_others(said, summary["complete"])
-    if left and summary["files"] == 0:
+    if summary["left_to_others"] and summary["files"] == 0:
         path.unlink()
+        why = "; ".join(f"{sentence[:1].lower()}{sentence[1:-1]}" for sentence in summary["lacks"])
         raise InputError(
-            f"nothing was recorded: '{program[0]}' used no persistent memory itself; {'; '.join(left)}: "
+            f"nothing was recorded: '{program[0]}' used no persistent memory itself; {why}: "
             "record the program that uses it"
         )
-    return Recording(path, code if code >= 0 else 128 - code, summary, left)
+    return Recording(path, code if code >= 0 else 128 - code, summary, tuple(summary["lacks"]))
 
 
 def watcher() -> list[str]:
@@ -253,17 +250,6 @@ def _more_files() -> Iterator[int]:
         yield soft
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def _left_to_others(said: bytes, complete: bool) -> tuple[str, ...]:
-    """What recorder/unrecorded.c says, in sentences."""
-    left = []
-    if said[:1] == b"F":
-        left.append("it started other processes, of which nothing is recorded")
-    became = said[1:].partition(b"\0")[0].decode(errors="replace")
-    if became and not complete:
-        left.append(f"it became '{became}' by exec, of which nothing is recorded")
-    return tuple(left)
 
 
 def _begins(reading: int) -> bool:

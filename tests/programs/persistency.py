@@ -8,7 +8,9 @@ It shares no code with the engine. The rules:
 - `clwb` and `clflushopt` cover what the line holds, once a fence of the thread that executed them completes. `clflush`
   covers it at once.
 - Each eight bytes of a non-temporal store become durable alone, at any time until a fence of its thread completes.
-- `sfence`, `mfence` and locked operations are fences; a locked operation is one before it stores.
+- `sfence`, `mfence` and locked operations are fences; a locked operation is one before it stores. Locked operations of
+  the C library and the loader are not, nor those on other memory after which the program does nothing to persistent
+  memory.
 """
 
 from __future__ import annotations
@@ -206,6 +208,28 @@ class Memory:
         return [store for line in self.lines.values() for store in line.stores if not store.covered]
 
 
+_LIBRARIES = (b"libc.so", b"libc-2.", b"libpthread.so", b"libpthread-2.", b"ld-linux", b"ld-2.", b"ld-musl")
+
+
+def operations(replay: stream.Replay) -> Iterator[tuple[stream.Record, bool]]:
+    """The records, each with whether it is a fence. Locked operations on other memory come as soon as it is known."""
+    libraries: list[range] = []
+    waiting: list[stream.Record] = []
+    for record in replay.kept:
+        tag = record.tag
+        if tag == stream.CODE and record.data.rpartition(b"/")[2].startswith(_LIBRARIES):
+            libraries.append(range(record.fields[0], record.fields[0] + record.fields[1]))
+        of_library = any(record.pc in code for code in libraries)
+        if tag == stream.LOCKED:
+            waiting += [] if of_library else [record]
+            continue
+        mapped = tag in stream.FLUSHES and replay.is_mapped(record)
+        if mapped or tag in (*stream.STORES, *stream.FENCES, stream.MARK, stream.TX_BEGIN, stream.TX_END):
+            yield from ((locked, True) for locked in waiting)
+            waiting.clear()
+        yield record, tag == stream.SFENCE or (tag in (stream.MFENCE, stream.ATOMIC) and not of_library)
+
+
 def points(replay: stream.Replay, path: str) -> tuple[list[Point], list[Store]]:
     """The power failures after which states are legal that were not before; and what the end leaves uncovered.
 
@@ -215,7 +239,7 @@ def points(replay: stream.Replay, path: str) -> tuple[list[Point], list[Store]]:
     memory = Memory()
     found: list[Point] = []
     changed = True
-    for record in replay.kept:
+    for record, is_fence in operations(replay):
         tag = record.tag
         if tag == stream.IMAGE and record.fields[0] == file:
             memory.load(record.fields[1], record.data)
@@ -224,10 +248,10 @@ def points(replay: stream.Replay, path: str) -> tuple[list[Point], list[Store]]:
         number, offset = replay.place(record) if record.address else (file, 0)
         if number != file:
             continue
-        if changed and tag in (stream.SFENCE, stream.MFENCE, stream.ATOMIC, stream.CLFLUSH):
+        if changed and (is_fence or tag == stream.CLFLUSH):
             found.append(memory.point())
             changed = False
-        if tag in (stream.SFENCE, stream.MFENCE, stream.ATOMIC):
+        if is_fence:
             memory.fence(record.thread)
         if tag in (stream.STORE, stream.NT_STORE, stream.ATOMIC):
             memory.store(record, offset)

@@ -41,7 +41,7 @@ def place(file: Path, line: int) -> Place:
 
 def cause(file: Path) -> Cause:
     """The store in line 2 is flushed in line 3, and no fence comes before the store in line 6."""
-    lost = LostLine("pool", 0x40, 0, place(file, 2), "missing-fence", place(file, 3), place(file, 6))
+    lost = LostLine("pool", 0x40, 0, place(file, 2), "missing-fence", place(file, 3), None, place(file, 6))
     kept = (KeptLine("pool", 0, place(file, 6)), KeptLine("pool", 0x80, place(file, 2)))
     return Cause("failed", "missing-fence", 3, 17, place(file, 11), (lost,), 1, kept, 2, "It is <lost>.")
 
@@ -92,7 +92,7 @@ def test_a_source_file_that_is_gone_or_another_one_leaves_the_places(content: st
 
 def test_places_without_a_source_line_are_named() -> None:
     unknown = Place("log+0x1234", None, None, "log")
-    lost = LostLine("pool", 0x40, 0, unknown, "missing-flush", None, unknown)
+    lost = LostLine("pool", 0x40, 0, unknown, "missing-flush", None, None, unknown)
     (one,) = causes_page.listings(Cause("failed", "missing-flush", 1, 5, None, (lost, lost), 2, (), 0, ""))
     assert one.name == ""
     assert one.places == (

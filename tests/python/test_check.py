@@ -44,9 +44,21 @@ Trace = Callable[..., str]
 def test_a_program_without_findings_holds(trace: Trace, cli: Cli) -> None:
     outcome = cli("check", trace(_DURABLE))
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out == (
-        "program.log: 1 store, 1 flush, 1 fence\nHolds: every store is flushed and fenced, and none is overtaken.\n"
+    told = " ".join(outcome.out.split())
+    assert told.startswith("program.log: 1 store, 1 flush, 1 fence Holds, as far as a check goes.")
+    assert (
+        "Checked: Every store is flushed and fenced at the end of the program, and none is overtaken in one of" in told
     )
+    assert "Not checked: In which order else stores become durable" in told
+    assert "/program.log --explore legal --recover 'COMMAND {pool}'" in told and "crash eadr " in told
+    assert "Not in the trace: A log of pmemcheck shows non-temporal stores as ordinary ones" in told
+    verdict = cp.check(trace(_DURABLE))
+    assert verdict.checked.startswith("Every store is flushed and fenced") and len(verdict.lacks) == 1
+    commands = [one.command for one in verdict.not_checked]
+    assert commands == [
+        f"counterpoint crash {design} {verdict.trace} --explore legal --recover 'COMMAND {{pool}}'"
+        for design in ("unencrypted", "eadr")
+    ]
 
 
 @pytest.mark.engine
@@ -70,7 +82,8 @@ def test_the_document_and_the_types_say_the_same(trace: Trace, cli: Cli) -> None
     verdict = cp.check(path)
     assert verdict.to_dict() == document
     assert list(document) == [
-        *("schema", "trace", "holds", "records", "stores", "flushes", "fences", "marks", "cut_off", "findings", "cost")
+        *("schema", "trace", "holds", "checked", "not_checked", "lacks", "records"),
+        *("stores", "flushes", "fences", "marks", "cut_off", "findings", "cost"),
     ]
     assert (document["schema"], document["cut_off"], document["cost"]) == (1, None, None)
     # A store after a flush that no fence completes is late, not only unflushed.

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.engine
 _COMMANDS = (("replay", "-d", "secpm", "--machine", "small"), ("run", "secpm"), ("crash", "secpm"))
 _ALL_ONES = (1 << 64) - 1
 _STREAM, _RECORDS = samples.recorded(), samples.records()
-_BEGINNING = b"CPTRACE\x03\x01\x00\x00\x00" + _RECORDS[0] + _RECORDS[1]
+_BEGINNING = b"CPTRACE\x04\x01\x00\x00\x00" + _RECORDS[0] + _RECORDS[1]
 _INSTRUCTIONS = samples.champsim()
 _LOG = samples.PMEMCHECK
 
@@ -50,7 +50,7 @@ _CASES: dict[str, bytes] = {
     "recorded: truncated": _STREAM[:-3],
     "recorded: truncated in the magic": _STREAM[:5],
     "recorded: other byte order": _swapped_words(_STREAM[: len(_STREAM) & ~7], 8),
-    "recorded: other version": b"CPTRACE\x04" + _STREAM[8:],
+    "recorded: other version": b"CPTRACE\x05" + _STREAM[8:],
     "recorded: bad tag": _after_beginning(b"\x50"),
     "recorded: huge length of a path": _after_beginning(b"\x02\x01" + samples.unsigned(_ALL_ONES)),
     "recorded: huge length of an image": _after_beginning(b"\x06\x00\x00" + samples.unsigned(_ALL_ONES)),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli
 from waiting import ended, wait_until
 
 import counterpoint as cp
@@ -55,9 +56,6 @@ stream = next(int(word.partition("=")[2]) for word in sys.argv if word.startswit
 here = os.path.dirname(__file__)
 with open(os.path.join(here, "stream"), "rb") as file:
     os.write(stream, file.read())
-told = next(int(word.partition("=")[2]) for word in sys.argv if word.startswith("--told-fd="))
-with open(os.path.join(here, "said"), "rb") as file:
-    os.write(told, file.read())
 child = subprocess.Popen(["sleep", os.environ["SECONDS"]])
 with open(os.path.join(here, "new"), "w") as began:
     began.write(f"{{os.getpid()}} {{child.pid}}")
@@ -80,12 +78,11 @@ def begin(tmp_path: Path) -> Iterator[Any]:
     """Starts `counterpoint record`, in a session of its own: no terminal tells its children of Ctrl-C."""
     started: list[subprocess.Popen[str]] = []
 
-    def record(stream: bytes, before: str = "", said: bytes = b"", seconds: int = 600) -> subprocess.Popen[str]:
+    def record(stream: bytes, before: str = "", seconds: int = 600) -> subprocess.Popen[str]:
         valgrind = tmp_path / "valgrind"
         valgrind.write_text(_VALGRIND)
         valgrind.chmod(0o700)
         (tmp_path / "stream").write_bytes(stream)
-        (tmp_path / "said").write_bytes(said)
         command = f"main(['record', '--out', {str(tmp_path / 'out.cptrace')!r}, '--', '/bin/true'])"
         process = subprocess.Popen(
             [sys.executable, "-c", _RECORD + before + command],
@@ -123,7 +120,7 @@ def test_a_signal_ends_the_program_and_its_children_and_keeps_the_trace(
     process.send_signal(number)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    assert "3 flushes, 2 fences; the program was cut off" in told
+    assert "3 flushes, 2 fences\n" in told and "The recording broke off" in told
     wait_until(lambda: all(map(ended, _began(tmp_path))))
     assert cp.replay(tmp_path / "out.cptrace", ["unencrypted"])[0].stats.transactions == 1
 
@@ -155,40 +152,60 @@ def test_a_recorder_that_does_not_begin_is_told_of(begin: Any, tmp_path: Path) -
     )
 
 
-_NOTHING = b"CPTRACE\x01\x01\x00\x00\x00"
+_NOTHING = b"CPTRACE\x04\x01\x00\x00\x00"
 """A stream of a program without persistent memory, up to its END."""
+
+_PROCESSES = "The program started other processes, of which nothing is recorded."
+_BECAME = "The program became '/bin/other' by exec, of which nothing is recorded."
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
-        (b"F", "it started other processes, of which nothing is recorded"),
-        (b"\0/bin/other\0", "it became '/bin/other' by exec, of which nothing is recorded"),
-    ],
+    ("lacks", "sentence"), [(samples.lacks(0), _PROCESSES), (samples.lacks(1, b"/bin/other"), _BECAME)]
 )
 def test_a_program_that_leaves_everything_to_others_is_refused(
-    begin: Any, tmp_path: Path, said: bytes, sentence: str
+    begin: Any, tmp_path: Path, lacks: bytes, sentence: str
 ) -> None:
-    process = begin(_NOTHING, said=said, seconds=0)
+    process = begin(_NOTHING + lacks, seconds=0)
     _, told = process.communicate(timeout=60)
+    if sentence == _PROCESSES:
+        sentence += " The recording broke off: what the program did afterwards is not there."
+    why = "; ".join(f"t{one[1:]}".removesuffix(".") for one in sentence.split(". "))
     nothing = "error: nothing was recorded: '/bin/true' used no persistent memory itself; "
-    assert (process.returncode, told) == (2, f"{nothing}{sentence}: record the program that uses it\n")
+    assert (process.returncode, told) == (2, f"{nothing}{why}: record the program that uses it\n")
     assert not (tmp_path / "out.cptrace").exists()
 
 
+_TRANSFERS = "The program used io_submit: what the kernel wrote to memory for it is not recorded."
+_LACKING = {
+    "fork": (samples.recorded(samples.lacks(0)), [_PROCESSES]),
+    "exec": (samples.recorded(samples.lacks(1, b"/bin/other")).rpartition(b"\x7f")[0], [_BECAME]),
+    "failed exec": (samples.recorded(samples.lacks(1, b"/no"), samples.lacks(2)), []),
+    "transfers": (samples.recorded(samples.lacks(3, b"io_submit"), samples.lacks(0)), [_TRANSFERS, _PROCESSES]),
+    "nothing": (samples.recorded(), []),
+}
+
+
 @pytest.mark.engine
-@pytest.mark.parametrize(
-    ("said", "complete", "warns"),
-    [(b"F", True, "started other"), (b"\0/bin/other\0", False, "became '/bin/other'"), (b"\0/no\0", True, None)],
-)
-def test_what_a_recorded_program_leaves_to_others_is_told(
-    begin: Any, tmp_path: Path, said: bytes, complete: bool, warns: str | None
+@pytest.mark.parametrize("name", _LACKING)
+def test_what_a_recorded_program_leaves_to_others_is_told_with_every_verdict(
+    begin: Any, tmp_path: Path, cli: Cli, name: str
 ) -> None:
-    stream = samples.recorded() if complete else samples.recorded().rpartition(b"\x7f")[0]
-    process = begin(stream, said=said, seconds=0)
+    stream, lacks = _LACKING[name]
+    process = begin(stream, seconds=0)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert ("warning: the program is not recorded whole: it " in told) == (warns is not None)
-    assert warns is None or warns in told
-    assert (tmp_path / "out.cptrace").exists()
+    warnings = [line for line in told.splitlines() if line.startswith("warning: ")]
+    assert [line.partition("say so: ")[2] for line in warnings] == lacks
+    trace = tmp_path / "out.cptrace"
+    recorded = cp.run("unencrypted", trace).stats.recorded
+    assert recorded is not None
+    verdicts = (cp.check(trace), cp.crash("unencrypted", trace), recorded)
+    assert [list(verdict.lacks) for verdict in verdicts] == [lacks] * 3
+    commands = (("check", trace), ("crash", "unencrypted", trace), ("run", "unencrypted", trace))
+    for command in (*commands, ("replay", trace, "-d", "unencrypted,secpm")):
+        shown = " ".join(cli(*map(str, command)).out.split())
+        assert ("Not in the trace: " in shown) == bool(lacks), command
+        assert all(sentence in shown for sentence in lacks), command
+    page = cp.write_report(cp.compare(["unencrypted"], [str(trace)]), tmp_path).read_text()
+    assert all(sentence.replace("'", "&#39;") in page for sentence in lacks)

@@ -21,11 +21,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import raw
 import stream
 from raw import Failure, require
 from waiting import ended
+
+if TYPE_CHECKING:
+    from counterpoint.results import Place
 
 HERE = Path(__file__).parent
 EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
@@ -96,7 +100,7 @@ def same_bytes(replay: stream.Replay, file: Path) -> None:
 class Sections:
     """Counts records by the part of the program that they are in, which its marks tell.
 
-    Fences count only where the program's own code has them, as libraries lock as well.
+    Locked operations on other memory count only where the program's own code has them, as libraries lock as well.
     """
 
     def __init__(self, program: str) -> None:
@@ -114,7 +118,7 @@ class Sections:
             self.base = record.fields[0]
         elif record.tag == stream.CODE and record.data == self.program:
             self.code = range(record.fields[0], record.fields[0] + record.fields[1])
-        elif record.tag in stream.NAMES and (record.tag != stream.MFENCE or record.pc in self.code):
+        elif record.tag in stream.NAMES and (record.tag != stream.LOCKED or record.pc in self.code):
             self.counts.setdefault(self.section, Counter())[stream.NAMES[record.tag]] += 1
         if record.address:
             self.between.setdefault(record.address - self.base, record.between)
@@ -251,7 +255,9 @@ def stopped(out: Path) -> str:
 
 
 def left_to_others(out: Path) -> str:
-    """A program that forks is recorded with a warning; one that only starts others is refused."""
+    """A program that forks is recorded, and verdicts on its trace say so; one that only starts others is refused."""
+    from counterpoint import check, crash, replay
+
     pool, trace, began = out / "others.pool", out / "others.cptrace", out / "others.began"
     family = compile_program(out / "family", [HERE / "family.c"])
     threads = compile_program(out / "threads", [HERE / "threads.c"], "-pthread")
@@ -262,12 +268,18 @@ def left_to_others(out: Path) -> str:
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         return done.returncode, done.stderr
 
-    for script, what in ((f"exec {threads} {pool}", f"it became '{threads}'"), (f"{threads} {pool}; :", "it started")):
+    for script, what in ((f"exec {threads} {pool}", f"became '{threads}'"), (f"{threads} {pool}; :", "started other")):
         code, told = record("/bin/sh", "-c", script)
         require(code == 2 and what in told, f"'{script}' ended with {code}: {told}")
         require(not trace.exists(), f"'{script}' left a trace")
     code, told = record(family, str(pool), str(began), "0")
-    require(code == 0 and "warning" in told and "it started" in told, f"a fork ended with {code}: {told}")
+    require(code == 0 and "warning" in told and "started other" in told, f"a fork ended with {code}: {told}")
+    (replayed,) = replay(trace, ["unencrypted"])
+    assert replayed.stats.recorded is not None
+    for verdict in (check(trace), crash("unencrypted", trace), replayed.stats.recorded):
+        require(
+            len(verdict.lacks) == 1 and "other processes" in verdict.lacks[0], f"{verdict} does not say what it lacks"
+        )
     code, told = record(threads, str(pool))
     require(code == 0 and "warning" not in told, f"a program alone ended with {code}: {told}")
     return "2 refused"
@@ -379,6 +391,75 @@ def annotated(out: Path, tool: Path) -> str:
     return "10 annotations and 18 marks"
 
 
+def lengths(out: Path, tool: Path) -> str:
+    """Requests with lengths that are negative or huge end where memory does, and soon."""
+    from counterpoint import recorder
+
+    program = compile_program(out / "lengths", [HERE / "lengths.c"], "-mclwb", f"-I{recorder.INCLUDE}")
+    pool, trace = out / "lengths.pool", out / "lengths.cptrace"
+    pool.unlink(missing_ok=True)
+    begun = time.monotonic()
+    raw.record([program, str(pool)], trace, tool)
+    took = time.monotonic() - begun
+    require(took < 60, f"it took {took:.0f} s")
+    with trace.open("rb") as source:
+        replay = stream.replay(source, lambda record: record.tag in (*stream.ANNOTATIONS, stream.MAP))
+    annotations = [record for record in replay.kept if record.tag != stream.MAP]
+    base = next(record.fields[0] for record in replay.kept if record.tag == stream.MAP and record.fields[1] == 8192)
+    in_pool = {
+        (record.tag, record.address - base, record.size) for record in annotations if record.address - base < 8192
+    }
+    whole = {(stream.COUNTER_ATOMIC, 0, 8192), (stream.COUNTER_WRITEBACK, 64, 8128)}
+    require(in_pool == whole, f"the annotations are {in_pool}, not {whole}")
+    require(trace.stat().st_size < 32 << 20, f"the trace has {trace.stat().st_size} bytes")
+    return f"{len(annotations)} annotations"
+
+
+_FENCES: dict[str, tuple[list[tuple[str, str | None]], dict[str, str | None]]] = {
+    "return": ([("never-fenced", "libc")], {"unencrypted": None, "eadr": None}),
+    "exit": ([("never-fenced", None)], {"unencrypted": None, "eadr": None}),
+    "counted": ([("never-fenced", "fences")], {"unencrypted": None, "eadr": None}),
+    "together": ([], {"unencrypted": "missing-fence", "eadr": None}),
+    "past": ([], {"unencrypted": "non-temporal-not-fenced", "eadr": "non-temporal-not-fenced"}),
+    "past-flushed": ([], {"unencrypted": "non-temporal-not-fenced", "eadr": "non-temporal-not-fenced"}),
+}
+"""By what fences.c does: what a check finds, with the object that alone fences it; why legal memories fail."""
+
+
+def _object(fenced_by: Place | None) -> str | None:
+    """The C library, or the name of another object file."""
+    name = None if fenced_by is None else Path(fenced_by.object or "").name
+    return name and ("libc" if name.startswith("libc.") else name.partition("-")[0])
+
+
+def fences(out: Path, tool: Path) -> str:
+    """What is fenced by chance alone is found, and a check claims nothing of what it does not look at."""
+    from counterpoint import check, crash
+
+    for form, options in (("chance", []), ("fenced", ["-DFIXED"])):
+        program = compile_program(out / f"fences-{form}", [HERE / "fences.c"], "-mclwb", *options)
+        for how, (lost, fails) in _FENCES.items():
+            pool, trace = out / "fences.pool", out / f"fences-{how}.cptrace"
+            pool.unlink(missing_ok=True)
+            raw.record([program, how, str(pool)], trace, tool)
+            verdict = check(trace)
+            found = [(one.kind, _object(one.fenced_by)) for one in verdict.findings if one.correctness]
+            require(found == (lost if form == "chance" else []), f"{how}, {form}: a check finds {found}")
+            legal = [one.command or "" for one in verdict.not_checked]
+            require("crash unencrypted" in legal[0] and "--explore legal" in legal[0], f"not checked: {legal}")
+            for design, cause in fails.items():
+                recover = f"{program} {how} {{pool}} check"
+                explored = crash(design, trace, explore="legal", recover=recover)
+                causes = [one.kind for one in explored.causes or ()]
+                expected = [cause] if cause is not None and form == "chance" else []
+                require(causes == expected, f"{how}, {form}, on {design}: causes {causes}, not {expected}")
+            if how == "past":
+                schedule = crash("eadr", trace, recover=f"{program} {how} {{pool}} check")
+                require(schedule.holds == (form == "fenced"), f"{form}: the schedule on eadr holds: {schedule.holds}")
+                require("non-temporal" in (schedule.assumed or ""), f"assumed: {schedule.assumed}")
+    return f"{len(_FENCES)} ways"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="a folder for pools and traces")
@@ -394,6 +475,7 @@ def main() -> int:
     checks: dict[str, Callable[[], str]] = {case.name: partial(check, case, out, tool) for case in cases(out)}
     checks["killed"] = partial(killed, out, tool)
     checks["sparse"] = partial(sparse, out, tool)
+    checks["lengths"] = partial(lengths, out, tool)
     checks["broken pipe"] = partial(broken_pipe, out, tool)
     if options.tool is None:
         checks["command line"] = partial(command_line, out)
@@ -402,6 +484,7 @@ def main() -> int:
         checks["stopped"] = partial(stopped, out)
         checks["lines"] = partial(lines, out, tool)
         checks["annotated"] = partial(annotated, out, tool)
+        checks["fences"] = partial(fences, out, tool)
     failed = 0
     for name, one in checks.items():
         try:

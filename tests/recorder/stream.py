@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-MAGIC = b"CPTRACE\x03"
+MAGIC = b"CPTRACE\x04"
 SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD, CALLERS, CALLERS_AGAIN = range(0x01, 0x0A)
 LOAD, STORE, NT_STORE, ATOMIC, CLWB, CLFLUSHOPT, CLFLUSH = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
 SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, SCRATCH, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x23, 0x7F
+LOCKED, LACKS = 0x1C, 0x24
 COUNTER_WRITEBACK, COUNTER_ATOMIC = 0x1A, 0x1B
 ANNOTATIONS = (COUNTER_WRITEBACK, COUNTER_ATOMIC)
+FENCES = (SFENCE, MFENCE, LOCKED)
 STORES = (STORE, NT_STORE, ATOMIC, KERNEL_STORE)
 FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH)
-CALLED = (NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, SFENCE, MFENCE, *ANNOTATIONS)
+CALLED = (NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, *FENCES, *ANNOTATIONS)
 NAMES = {value: name for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
 WORD = (1 << 64) - 1
 LINE = 64
@@ -158,7 +160,7 @@ class Reader:
             self.operation(record)
             record.size = self.u()
             assert 1 <= record.size <= 65536
-        elif tag in (SFENCE, MFENCE):
+        elif tag in FENCES:
             self.operation(record, address=False)
         elif tag in (TX_BEGIN, TX_END):
             record.fields = (self.u(),)
@@ -167,6 +169,10 @@ class Reader:
         elif tag == SCRATCH:
             record.fields = (self.u(), self.u(), self.u())
             assert record.fields[0] <= 2, "an unknown kind of scratch"
+        elif tag == LACKS:
+            record.fields = (self.u(),)
+            assert record.fields[0] <= 3, "an unknown kind of lack"
+            record.data = self.text()
         elif tag == END:
             record.fields = (self.u(), self.u(), self.u())
             assert record.fields[0] == self.records, "END disagrees about the number of records"
@@ -205,6 +211,7 @@ class Replay:
     code: list[bytes] = field(default_factory=list)
     marks: list[bytes] = field(default_factory=list)
     scratch: list[tuple[int, ...]] = field(default_factory=list)
+    lacks: list[tuple[int, bytes]] = field(default_factory=list)
     loads_differ: int = 0
     kept: list[Record] = field(default_factory=list)
 
@@ -285,13 +292,15 @@ def replay(source: BinaryIO, keep: Callable[[Record], bool] = lambda record: Fal
             result.marks.append(record.data)
         elif tag == SCRATCH and record.fields not in result.scratch:
             result.scratch.append(record.fields)  # given again after SYNC
+        elif tag == LACKS:
+            result.lacks.append((record.fields[0], record.data))
         elif tag == SYNC:
             assert record.fields[1] >= result.instructions, "instructions go backwards"
             assert record.fields[1] == result.instructions or not since_sync
         elif tag == END:
             assert record.fields[1] >= result.instructions, "fewer instructions than operations have counted"
             result.instructions, result.status = record.fields[1], record.fields[2]
-        if tag == LOAD or tag in STORES or tag in FLUSHES or tag in (SFENCE, MFENCE):
+        if tag == LOAD or tag in STORES or tag in FLUSHES or tag in FENCES:
             result.instructions += record.between
             result.threads.add(record.thread)
         if keep(record):

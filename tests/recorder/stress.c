@@ -26,7 +26,7 @@ enum { KIB = 1024, POOL = 1024 * KIB, PAGE = 4096 };
 enum { REGISTER = VG_USERREQ_TOOL_BASE('P', 'C'), REMOVE = REGISTER + 2, IS_PMEM = REGISTER + 3, SET_CLEAN = REGISTER + 17,
        START_TX = REGISTER + 18, END_TX = REGISTER + 20, EMIT_LOG = REGISTER + 30 };
 
-static long loads, stores, nt_stores, atomics, clwbs, clflushopts, clflushes, sfences, mfences;
+static long loads, stores, nt_stores, atomics, clwbs, clflushopts, clflushes, sfences, mfences, locked;
 static char *pool;
 static struct { long offset, between; } expected[16];
 static int expected_count;
@@ -122,7 +122,7 @@ static void atomic(char *p)
 	loads += 2;
 	atomics++;
 	ON(&here, "lock incl (%0)\n xchgl %%eax, (%0)");
-	mfences += 2;
+	locked += 2;
 }
 
 static void flushes_and_fences(char *p)
@@ -370,6 +370,6 @@ int main(int count, char **arguments)
 	for (int i = 0; i < expected_count; i++) printf("between %ld %ld\n", expected[i].offset, expected[i].between);
 	printf("count LOAD %ld\ncount STORE %ld\ncount NT_STORE %ld\ncount ATOMIC %ld\n", loads, stores, nt_stores, atomics);
 	printf("count CLWB %ld\ncount CLFLUSHOPT %ld\ncount CLFLUSH %ld\n", clwbs, clflushopts, clflushes);
-	printf("count SFENCE %ld\ncount MFENCE %ld\n", sfences, mfences);
+	printf("count SFENCE %ld\ncount MFENCE %ld\ncount LOCKED %ld\n", sfences, mfences, locked);
 	return 7;
 }

@@ -1,6 +1,8 @@
 //! How fast a gigabyte of every structure is populated, all of it, on one thread. A run populates only what it reads.
 
-use counterpoint_engine::config::{ByteSize, CoreRegion, ItemMetadata, LogGranularity, LogPlacement, Program};
+use counterpoint_engine::config::{
+    ByteSize, CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program,
+};
 use counterpoint_engine::message::{BaseImage, Line, PAGE_BYTES, ProgramForm};
 use counterpoint_engine::workload::{Base, WORKLOADS, WorkloadConfig, find, plan};
 
@@ -35,6 +37,7 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
             copy_bytes: 16,
             log_ring: ByteSize(64 << 10),
             log_granularity: LogGranularity::Word,
+            log_stores: LogStores::Cached,
             log_placement: LogPlacement::Packed,
             item_metadata: ItemMetadata::Beside,
             footprint: ByteSize(1 << 30),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 from rich.console import Group, RenderableType
@@ -11,6 +11,7 @@ from rich.text import Text
 
 from .. import units
 from ..results import Check, Finding
+from ..results.provisos import provisos
 from .site_table import short_names
 
 
@@ -24,7 +25,7 @@ def check_table(found: Check, top: int) -> RenderableType:
     if lost:
         parts += [Text(""), Text("Stores that a power failure may lose", style="bold"), *_findings(lost, top, False)]
     else:
-        parts.append(Text("Holds: every store is flushed and fenced, and none is overtaken."))
+        parts.append(Text("Holds, as far as a check goes."))
     if useless:
         parts += [Text(""), Text("Flushes and fences without use", style="bold")]
         parts += _findings(useless, top, found.cost is not None)
@@ -32,12 +33,23 @@ def check_table(found: Check, top: int) -> RenderableType:
         whole = f"on {found.cost.design} the program takes {units.time(found.cost.simulated_ns)}"
         less = f", and without all of these {units.time(found.cost.all_ns)} less" if useless else ""
         parts += [Text(""), Text(f"{whole[0].upper()}{whole[1:]}{less}.")]
-    return Group(*parts)
+    return Group(*parts, Text(""), *_scope(found))
+
+
+def _scope(found: Check) -> Iterable[RenderableType]:
+    """What was checked and what was not, with the commands that check the rest, and what the trace lacks."""
+    yield Text(f"Checked: {found.checked}")
+    for one in found.not_checked:
+        yield Text(f"Not checked: {one.what}")
+        if one.command is not None:
+            yield Text(f"  {one.command}", style="bold")
+    yield from (Text(told, style="bold") for told in provisos(None, found.lacks))
 
 
 def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[RenderableType]:
     shown = findings[:top]
     later = any(finding.later is not None for finding in shown)
+    fenced = any(finding.fenced_by is not None for finding in shown)
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("kind", no_wrap=True, header_style="dim")
@@ -47,9 +59,12 @@ def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[Render
         table.add_column("cost", justify="right", header_style="dim")
     if later:
         table.add_column("overtaken by", no_wrap=True, header_style="dim")
+    if fenced:
+        table.add_column("fenced only by", no_wrap=True, header_style="dim")
     table.add_column("for example", no_wrap=True, header_style="dim")
     places = [finding.place for finding in shown]
-    names = short_names([*places, *(finding.later.place for finding in shown if finding.later is not None)])
+    others = [other.place for finding in shown for other in (finding.later, finding.fenced_by) if other is not None]
+    names = short_names([*places, *others])
     for finding in shown:
         table.add_row(
             names[finding.place],
@@ -58,6 +73,7 @@ def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[Render
             units.number(finding.count),
             *([units.time(finding.cost_ns)] if costs else []),
             *([names[finding.later.place] if finding.later is not None else ""] if later else []),
+            *([names[finding.fenced_by.place] if finding.fenced_by is not None else ""] if fenced else []),
             _example(finding),
         )
     parts: list[RenderableType] = [table]
@@ -71,6 +87,8 @@ def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[Render
 
 def _later(finding: Finding) -> str:
     """The end of a sentence that belongs to one finding alone."""
+    if finding.fenced_by is not None:
+        return finding.sentence[finding.sentence.index(" It is fenced only by ") :]
     return "" if finding.later is None else f" The later store is at {finding.later.place}."
 
 

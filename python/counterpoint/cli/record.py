@@ -37,10 +37,10 @@ def record(
         screen.note(f"warning: {few}")
     recording = recorder.record(program, out, pmem=pmem or (), mark_stderr=mark_stderr)
     summary = recording.summary
-    for sentence in recording.unrecorded:
-        screen.note(f"warning: the program is not recorded whole: {sentence}")
+    for sentence in recording.lacks:
+        screen.note(f"warning: the trace lacks something, and every verdict on it will say so: {sentence}")
     if summary["files"] == 0:
         screen.note("the program mapped no file as shared and writable: the trace holds no operation")
     counts = ", ".join(f"{summary[what]:,} {what}" for what in ("instructions", "loads", "stores", "flushes", "fences"))
-    screen.note(f"{recording.path}: {counts}" + ("" if summary["complete"] else "; the program was cut off"))
+    screen.note(f"{recording.path}: {counts}")
     raise typer.Exit(recording.status)

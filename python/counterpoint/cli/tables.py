@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
-from ..frames import Row, along, distinct, grouped, mean, steps, without_writes
+from ..frames import Row, along, distinct, grouped, mean, rests_on, steps, without_writes
 from .attack_table import attack_table
 from .cause_table import cause_table, losses_table
 from .kind_table import by_kind
@@ -107,6 +107,7 @@ def comparison(rows: Sequence[Row]) -> RenderableType:
             parts.append(Text(_setting(group[0], tx_size, None), style="bold"))
             parts += _throughput_by_cores(group)
             parts += _execution_time(group, "cores") if eadr else ()
+    parts += [Text(told, style="bold") for told in rests_on(rows)]
     return Group(*parts)
 
 
@@ -269,7 +270,9 @@ def one_run(run: Run) -> RenderableType:
     setting = f"machine {run.machine}{size}{footprint}, {units.count_of(run.cores, 'core')}, seed {run.seed}"
     silent = [Text(f"no write reached the device: {stats.no_writes}")] if stats.no_writes else []
     head = [Text(title, style="bold"), Text(setting, style="dim"), *silent]
-    return Group(*head, figures.table, *_at_crash(stats.at_crash))
+    provisos = stats.recorded.provisos if stats.recorded is not None else ()
+    told = [Text(proviso, style="bold") for proviso in provisos]
+    return Group(*head, figures.table, *_at_crash(stats.at_crash), *told)
 
 
 def _at_crash(cost: AtCrash) -> Iterable[RenderableType]:
@@ -355,7 +358,8 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
         holds = "Holds so far" if crash.interrupted or crash.out_of_time else "Holds"
         unleaked = crash.secret and crash.left_out is None
         kept = "nothing was lost and nothing leaked" if unleaked else "nothing was lost"
-        sentence = f"{holds}: {kept} in {tried}{again}."
+        of_trace = " of what the trace has" if crash.lacks else ""
+        sentence = f"{holds}: {kept}{of_trace} in {tried}{again}."
         if crash.left_out is not None:
             sentence += f" But the running machine leaked {units.count_of(crash.left_out.count, 'time')} beside them."
         head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style="green", expand=False)
@@ -386,12 +390,12 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
         figures.add("full write queues", units.number(met.wpq_full))
         figures.add("pages re-encrypted", units.number(met.reencryptions))
     errors = [Text(error, style="bold red") for error in crash.internal_errors]
-    assumed = [] if crash.assumed is None else [Text(f"Assumed: {crash.assumed}")]
+    rests_on = [Text(proviso, style="bold") for proviso in crash.provisos]
     blamed = [] if crash.blame is None else [Text(f"To blame: the {crash.blame.who}. {crash.blame.why}", style="bold")]
     causes = [] if crash.causes is None else cause_table(crash.causes)
     lines = losses_table(crash) if by_line else []
     found = [*_stages(crash), *blamed, *causes, *lines, *attack_table(crash), *_shrunk(crash), *_violations(crash)]
-    return Group(head, figures.table, Text(""), Text(crash.coverage), *assumed, *errors, *found)
+    return Group(head, figures.table, Text(""), Text(crash.coverage), *rests_on, *errors, *found)
 
 
 def _stages(crash: Crash) -> Iterable[RenderableType]:
@@ -507,7 +511,8 @@ def annotation_check(found: Annotations) -> RenderableType:
             named = annotation.name if annotation.place is None else f"{annotation.name} at {annotation.place}"
             explained += _first(without, f"without {named}: ")
     head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style=colour, expand=False)
-    return Group(head, Text(""), table, *explained)
+    rests_on = [Text(proviso, style="bold") for proviso in found.provisos]
+    return Group(head, *rests_on, Text(""), table, *explained)
 
 
 def _failed(without: Outcome) -> tuple[str, str, str, str]:

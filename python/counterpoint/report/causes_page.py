@@ -115,6 +115,8 @@ def _marked(cause: Cause) -> Iterator[tuple[Place, Mark]]:
         yield line.stored, Mark("lost", "stored here, and lost")
         if line.flushed is not None:
             yield line.flushed, Mark("flushed", "flushed here")
+        if line.fenced_by is not None:
+            yield line.fenced_by, Mark("kept", "fenced only by chance, by a locked instruction here")
         if line.needed_before is not None:
             what = _NEEDED.get(line.missing, "a fence")
             yield line.needed_before, Mark("kept", f"{what} is needed before this store, which is kept")
@@ -167,4 +169,5 @@ def _facts(verdict: Crash) -> dict[str, str]:
     }
     if verdict.recoveries is not None:
         facts |= {"command": verdict.recoveries.command, "memories that fail": units.number(verdict.recoveries.failed)}
-    return facts | {"covered": verdict.coverage}
+    rests_on = {"rests on": " ".join(verdict.provisos)} if verdict.provisos else {}
+    return facts | {"covered": verdict.coverage} | rests_on

@@ -38,6 +38,7 @@ def render(scene: Mapping[str, Any], verdict: Crash) -> str:
     return template("crash.html").render(
         title=f"{scene['design']} on {PurePath(scene['workload']).name}",
         outcome=outcome(verdict),
+        provisos=verdict.provisos,
         attacks=verdict.attacks,
         words=attack_words,
         scene=document,

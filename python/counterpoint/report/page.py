@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from .. import units
-from ..frames import along, steps, without_writes
+from ..frames import along, rests_on, steps, without_writes
 from ..results import RecoveryCost
 from . import charts, colours
 from .templates import template
@@ -255,5 +255,6 @@ def _facts(frame: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, str]:
         "transactions measured": _span(frame["transactions"]),
         "seed": all_of("seed"),
         "engine": all_of("engine_version"),
+        "rests on": " ".join(rests_on(frame.to_dicts())),
     }
     return {name: value for name, value in facts.items() if value}

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .catalogue import Design, DesignPart, Fault, Machine, PartValue, Workload
-    from .checks import Check, Cost, Example, Finding, Place
+    from .checks import Check, Cost, Example, Finding, NotChecked, Place
     from .documents import build, fits
     from .recovery import Boot, Lines, MemoryCost, OnChip, RecoveryCost, SmallBoot, StepCost, Work
     from .runs import (
@@ -50,7 +50,7 @@ else:
         __name__,
         {
             "catalogue": ("Design", "DesignPart", "Fault", "Machine", "PartValue", "Workload"),
-            "checks": ("Check", "Cost", "Example", "Finding", "Place"),
+            "checks": ("Check", "Cost", "Example", "Finding", "NotChecked", "Place"),
             "documents": ("build", "fits"),
             "recovery": ("Boot", "Lines", "MemoryCost", "OnChip", "RecoveryCost", "SmallBoot", "StepCost", "Work"),
             "runs": (
@@ -126,6 +126,7 @@ __all__ = [
     "LostLine",
     "Machine",
     "MemoryCost",
+    "NotChecked",
     "Nvm",
     "OnChip",
     "Part",

@@ -55,6 +55,8 @@ class Finding(Place):
             `flushed-twice`, `clean-flush`, `volatile-flush` or `idle-fence`.
         correctness: the finding is about what a power failure may lose, and not about time.
         later: the place of the later store; None for kinds other than `not-ordered`.
+        fenced_by: the locked instruction that alone fences the first of the stores, for another purpose; None where
+            there is none.
         count: how many operations.
         example: the first of them.
         sentence: what the trace shows.
@@ -65,6 +67,7 @@ class Finding(Place):
     kind: str
     correctness: bool
     later: Place | None
+    fenced_by: Place | None
     count: int
     example: Example
     sentence: str
@@ -89,16 +92,33 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class NotChecked:
+    """Something that a check does not look at.
+
+    Attributes:
+        what: what it is.
+        command: the command line that checks it, with COMMAND for that of the program's recovery; None where there is
+            none.
+    """
+
+    what: str
+    command: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """The verdict on a recorded program.
 
     Attributes:
         trace: path of the trace.
         holds: no finding is about correctness.
+        checked: what was checked, and what came of it.
+        not_checked: what was not.
+        lacks: what the trace lacks of what the program did, in sentences.
         records: records of the trace.
         stores: stores; one that crosses the end of a line counts once for each line.
         flushes: lines of persistent memory flushed.
-        fences: fences, those of locked operations included.
+        fences: fences, those of locked operations on persistent memory included.
         marks: marks at which everything had to be durable.
         findings: correctness first, then the most frequent first.
         cost: what the useless operations cost; None where no design was named.
@@ -107,6 +127,9 @@ class Check:
 
     trace: str
     holds: bool
+    checked: str
+    not_checked: tuple[NotChecked, ...]
+    lacks: tuple[str, ...]
     records: int
     stores: int
     flushes: int

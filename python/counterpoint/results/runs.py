@@ -12,6 +12,7 @@ from typing import Any
 
 from ..source_lines import LineCost
 from .documents import build, fits
+from .provisos import provisos
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,12 +235,21 @@ class Recorded:
         marks: markers of the program, whatever they say.
         ns_per_fence: simulated time over fences; None without fences.
         ns_per_mark: simulated time over markers; None without markers.
+        assumed: what was assumed of the program that its trace does not say; None if nothing was.
+        lacks: what the trace lacks of what the program did, in sentences.
     """
 
     fences: int
     marks: int
     ns_per_fence: float | None
     ns_per_mark: float | None
+    assumed: str | None
+    lacks: tuple[str, ...]
+
+    @property
+    def provisos(self) -> tuple[str, ...]:
+        """What the figures rest on beside the trace: what was assumed, and what the trace lacks."""
+        return provisos(self.assumed, self.lacks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +336,8 @@ class Run:
     @staticmethod
     def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
         stats = {"recorded": None, "integrity": None, "no_writes": None, **document}
+        if isinstance(stats["recorded"], Mapping):
+            stats["recorded"] = {"assumed": None, "lacks": [], **stats["recorded"]}
         if isinstance(stats.get("nvm"), Mapping):
             stats["nvm"] = {**dict.fromkeys(_OF_INTEGRITY, 0), **dict.fromkeys(_MOST_WRITES), **stats["nvm"]}
         for cache in ("counter_cache", "integrity"):

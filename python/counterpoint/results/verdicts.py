@@ -9,6 +9,7 @@ from typing import Any
 
 from .checks import Place
 from .documents import build
+from .provisos import provisos
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,7 @@ class LostLine:
         stored: where that was.
         missing: what the line lacks, as `Cause.kind`.
         flushed: where it was flushed last; None where it was not.
+        fenced_by: the locked instruction that fences it by chance, for another purpose; None where there is none.
         needed_before: the kept store before which the flush or fence that is missing had to come; None where there is
             none.
     """
@@ -255,6 +257,7 @@ class LostLine:
     stored: Place
     missing: str
     flushed: Place | None
+    fenced_by: Place | None
     needed_before: Place | None
 
 
@@ -411,7 +414,8 @@ class Crash:
         distinct_states: different durable states met.
         recovered: crashes after which everything held.
         coverage: what was covered, in a sentence or two.
-        assumed: what was assumed of a recorded program that lacks what the design needs of it; None if nothing was.
+        assumed: what was assumed of a recorded program that its trace does not say; None if nothing was.
+        lacks: what the trace of a recorded program lacks of what it did, in sentences.
         secret: the design promises secrecy, so that leaks were looked for.
         interrupted: Ctrl-C ended the exploration, or the search for what follows from it; this is what was finished.
         out_of_time: the time budget ended the exploration, or the search for what follows from it.
@@ -444,6 +448,7 @@ class Crash:
     exercised: Exercised
     coverage: str
     assumed: str | None
+    lacks: tuple[str, ...]
     secret: bool
     interrupted: bool
     out_of_time: bool
@@ -466,18 +471,30 @@ class Crash:
         """No rule was broken, and the auditors agree with the boot."""
         return self.violation_count == 0 and not self.internal_errors
 
+    @property
+    def provisos(self) -> tuple[str, ...]:
+        """What it rests on beside the trace: what was assumed, and what the trace lacks."""
+        return provisos(self.assumed, self.lacks)
+
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
         """The verdict that a document of `crash --json` describes; older documents lack newer keys."""
         later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None, "causes": None}
         later |= {"by_line": None, "assumed": None, "secret": True, "interrupted": False, "out_of_time": False}
-        later |= {"attacks": None, "left_out": None}
+        later |= {"attacks": None, "left_out": None, "lacks": []}
         whole = {**later, **document}
         if whole["recoveries"] is not None:
             whole["recoveries"] = {"timed_out": 0, "watched": None, **whole["recoveries"]}
         whole["violations"] = [{"lines": [], "lost_lines": 0, **found} for found in whole["violations"]]
         if whole["causes"] is not None:
-            whole["causes"] = [{"outcome": "failed", **cause} for cause in whole["causes"]]
+            whole["causes"] = [
+                {
+                    "outcome": "failed",
+                    **cause,
+                    "lost": [{"fenced_by": None, **line} for line in cause["lost"]],
+                }
+                for cause in whole["causes"]
+            ]
         return build(cls, {**whole, "document": document})
 
     @property

@@ -15,7 +15,7 @@ use crate::crash_view;
 use crate::legal_states::{self, RecordedLegal, explore_legal, explore_recorded};
 use crate::parts::Design;
 use crate::run::host_memory::{self, Needs, Purpose};
-use crate::run::{Failure, Source, workers};
+use crate::run::{Annotated, Failure, Source, workers};
 use crate::user_recovery::{OwnRecovery, Preflight, RecoverySettings, TIMEOUT_SECONDS};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -76,6 +76,7 @@ fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_
     let mut report = call.explore(&run, &exploration, Reach::AsAsked)?;
     report.coverage += &request.region_told();
     report.assumed = run.source.assumed();
+    report.trace_lacks = run.source.lacks().to_vec();
     if report.interrupted {
         report.coverage += &budget.told(report.crash_points);
         (report.out_of_time, report.interrupted) = (budget.out_of_time(), !budget.out_of_time());
@@ -200,7 +201,7 @@ fn who_is_to_blame(
     explore_on: &mut ExploreOn<'_>,
 ) -> Option<Blame> {
     let program = match &run.source {
-        source if source.assumed().is_some() => Asked::AssumedOf,
+        source if source.annotated() == Annotated::ByAssumption => Asked::AssumedOf,
         source if source.is_trace() => Asked::Recorded,
         _ => Asked::Generated,
     };
@@ -260,7 +261,8 @@ impl Crash {
         if recorded && !legal_states::explains_recorded(design) {
             return Err(ConfigError(format!(
                 "explore legal: which states design '{}' may leave of a recorded program is known only where caches are \
-                 lost and hardware keeps no log: explore it on 'unencrypted', or explore 'schedules'",
+                 lost and hardware keeps no log, or where they persist and memory is not encrypted: explore it on \
+                 'unencrypted' or 'eadr', or explore 'schedules'",
                 design.name
             )));
         }

@@ -336,7 +336,12 @@ impl CachePort for Hierarchy {
         self.requests.push(MemoryRequest::CounterWriteback { at, line, token: WriteToken(token) });
     }
 
+    fn persistent(&self) -> bool {
+        self.persistent
+    }
+
     fn write_around(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes) {
+        debug_assert!(!self.persistent);
         self.write_past(now, core, line, data);
     }
 

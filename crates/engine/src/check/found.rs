@@ -5,7 +5,8 @@ use super::line::{Moment, Stores};
 use crate::message::{NO_SITE, Site};
 use std::collections::BTreeMap;
 
-/// What a finding is about: its kind, the place of the operation, and the place of the later store that overtakes it.
+/// What a finding is about: its kind, the place of the operation, and the place of the later store that overtakes it or of
+/// what fences it by chance.
 pub(super) type Key = (Kind, Site, Site);
 
 /// All findings of one kind at one place.
@@ -15,12 +16,17 @@ pub(super) struct Found {
     pub first: Moment,
     /// The numbers of the flushes, or of the fences, as [`crate::workload::trace::Omitted`] numbers them.
     pub numbers: Vec<u64>,
+    /// Where the first of them is fenced by chance.
+    pub by_chance: Option<Site>,
 }
 
 impl Found {
     /// Adds what was found at another place that is shown as the same.
     pub fn join(&mut self, other: Found) {
         self.count += other.count;
+        if other.first < self.first {
+            self.by_chance = other.by_chance;
+        }
         self.first = self.first.min(other.first);
         self.numbers.extend(other.numbers);
     }
@@ -42,7 +48,8 @@ impl Findings {
 
     /// Some stores are lost in the way that `kind` says.
     pub fn stores(&mut self, kind: Kind, stores: &Stores) {
-        self.add((kind, stores.site, NO_SITE), stores.count, stores.first, None);
+        let by_chance = stores.by_chance.filter(|_| kind.is_for_want_of_a_fence()).unwrap_or(NO_SITE);
+        self.add((kind, stores.site, by_chance), stores.count, stores.first, None);
     }
 
     /// One of `stores` is overtaken by a store at `later`.
@@ -56,7 +63,7 @@ impl Findings {
     }
 
     fn add(&mut self, key: Key, count: u64, first: Moment, number: Option<u64>) {
-        let found = self.by_key.entry(key).or_insert(Found { count: 0, first, numbers: Vec::new() });
+        let found = self.by_key.entry(key).or_insert(Found { count: 0, first, numbers: Vec::new(), by_chance: None });
         found.count += count;
         found.first = found.first.min(first);
         if self.numbered {

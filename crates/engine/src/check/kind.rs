@@ -50,6 +50,11 @@ impl Kind {
         }
     }
 
+    /// Whether a fence is all that is missing.
+    pub fn is_for_want_of_a_fence(self) -> bool {
+        matches!(self, Kind::NeverFenced | Kind::NonTemporalNotFenced)
+    }
+
     /// What the trace shows, in a sentence about one operation.
     pub fn sentence(self) -> &'static str {
         match self {

@@ -52,6 +52,8 @@ pub(super) struct Stores {
     pub relied_at: Option<u64>,
     /// A later store of the thread that became durable while these were not.
     pub overtaken: Option<(Site, Moment)>,
+    /// Where a locked instruction has done by chance what a fence of the program would have had to do.
+    pub by_chance: Option<Site>,
 }
 
 impl Stores {
@@ -65,7 +67,8 @@ impl Stores {
 
     fn joins(&self, other: &Stores) -> bool {
         let key = |stores: &Stores| {
-            (stores.site, stores.thread, stores.past_caches, stores.batch, stores.late, stores.told, stores.scratch)
+            let Stores { site, thread, past_caches, batch, late, told, scratch, by_chance, .. } = *stores;
+            (site, thread, past_caches, batch, late, told, scratch, by_chance)
         };
         key(self) == key(other) && self.relied_at.is_none() && other.relied_at.is_none()
     }
@@ -169,6 +172,18 @@ impl Pending {
             true => stores.thread == thread,
             false => covered.is_some_and(|batch| stores.batch <= batch),
         })
+    }
+
+    /// A locked instruction of `thread` at `site` has completed by chance what a fence would complete.
+    pub fn fence_by_chance(&mut self, thread: u64, site: Site) {
+        let covered = self.flushed_by(thread);
+        let completes = |stores: &Stores| match stores.past_caches {
+            true => stores.thread == thread,
+            false => covered.is_some_and(|batch| stores.batch <= batch),
+        };
+        for stores in self.stores.iter_mut().filter(|stores| completes(stores)) {
+            stores.by_chance.get_or_insert(site);
+        }
     }
 
     fn take(&mut self, durable: impl Fn(&Stores) -> bool) -> Vec<Stores> {

@@ -28,6 +28,7 @@ use std::ops::ControlFlow;
 
 pub use annotated::annotations;
 pub use cost::CostCase;
+pub(crate) use report::fence_by_chance;
 pub use report::{CheckReport, Shown};
 pub(crate) use wrappers::all as wrappers_and;
 
@@ -65,10 +66,14 @@ pub fn check(
         return Err(ConfigError(format!("{name}: mark: the program sets no mark '{mark}'")));
     }
     let findings = report::merged(findings, &places(&read.sites, &wrappers::all(&settings.wrappers)), &read);
+    let holds = findings.iter().all(|finding| finding.class != kind::Class::Correctness);
     Ok(CheckReport {
         schema: 1,
         trace: name.to_owned(),
-        holds: findings.iter().all(|finding| finding.class != kind::Class::Correctness),
+        holds,
+        checked: report::checked(counts, holds, &read),
+        not_checked: report::not_checked(&read),
+        lacks: read.lacks,
         records: read.records,
         counts,
         cut_off: read.cut_off,

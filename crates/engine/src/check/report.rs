@@ -5,7 +5,7 @@ use super::kind::{Class, Kind};
 use super::line::Moment;
 use super::shadow::Counts;
 use crate::attribution::{Place, place_of};
-use crate::message::LINE_BYTES;
+use crate::message::{LINE_BYTES, NO_SITE};
 use crate::workload::trace::{CutOff, StepsRead};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -19,6 +19,12 @@ pub struct CheckReport {
     pub trace: String,
     /// Whether no finding is about correctness.
     pub holds: bool,
+    /// What was checked, and what came of it, in a sentence.
+    pub checked: String,
+    /// What was not.
+    pub not_checked: Vec<NotChecked>,
+    /// What the trace lacks of what the program did, in sentences.
+    pub lacks: Vec<String>,
     /// Number of records of the trace.
     pub records: u64,
     #[serde(flatten)]
@@ -40,6 +46,8 @@ pub struct Finding {
     pub at: Shown,
     /// The place of the later store that overtakes this one; null for other kinds.
     pub later: Option<Shown>,
+    /// The place of the locked instruction that fences the first of the stores by chance, if nothing else does.
+    pub fenced_by: Option<Shown>,
     /// How many operations.
     pub count: u64,
     /// The first of them.
@@ -50,6 +58,25 @@ pub struct Finding {
     pub cost_ns: Option<f64>,
     #[serde(skip)]
     pub numbers: Vec<u64>,
+}
+
+/// Something that a check does not look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotChecked {
+    /// What it is, in a sentence.
+    pub what: String,
+    /// What checks it.
+    pub by: Option<CheckedBy>,
+}
+
+/// What checks what a check of a trace does not look at. The front writes the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckedBy {
+    /// The legal states of the trace, judged by the program's own recovery.
+    LegalStates,
+    /// The same on memory whose caches persist.
+    LegalStatesOfEadr,
 }
 
 /// A place in the program.
@@ -103,36 +130,100 @@ pub struct Cost {
 pub(super) fn merged(findings: Findings, places: &[Place], read: &StepsRead) -> Vec<Finding> {
     let place = |site| place_of(places, site);
     let mut by_line: BTreeMap<(Kind, &Place, Option<&Place>), Found> = BTreeMap::new();
-    for ((kind, site, later), found) in findings.into_map() {
-        let later = (kind == Kind::NotOrdered).then(|| place(later));
+    for ((kind, site, other), mut found) in findings.into_map() {
+        let later = (kind == Kind::NotOrdered).then(|| place(other));
+        found.by_chance = (kind.is_for_want_of_a_fence() && other != NO_SITE).then_some(other);
         match by_line.entry((kind, place(site), later)) {
             std::collections::btree_map::Entry::Occupied(mut known) => known.get_mut().join(found),
             std::collections::btree_map::Entry::Vacant(free) => drop(free.insert(found)),
         }
     }
-    let shown = by_line.into_iter().map(|((kind, at, later), found)| finding(kind, at, later, found, read));
+    let shown = by_line.into_iter().map(|((kind, at, later), found)| {
+        let fenced_by = found.by_chance.map(place);
+        finding(kind, (at, later, fenced_by), found, read)
+    });
     let mut findings: Vec<Finding> = shown.collect();
     // Stable: places remain in their order.
     findings.sort_by_key(|finding| (finding.class, std::cmp::Reverse(finding.count)));
     findings
 }
 
-fn finding(kind: Kind, at: &Place, later: Option<&Place>, found: Found, read: &StepsRead) -> Finding {
-    let sentence = match later {
-        Some(later) => format!("{} The later store is at {}.", kind.sentence(), later.text),
-        None => kind.sentence().to_owned(),
+fn finding(
+    kind: Kind,
+    (at, later, fenced_by): (&Place, Option<&Place>, Option<&Place>),
+    found: Found,
+    read: &StepsRead,
+) -> Finding {
+    let sentence = match (later, fenced_by) {
+        (Some(later), _) => format!("{} The later store is at {}.", kind.sentence(), later.text),
+        (_, Some(by)) => format!("{} It is fenced only by {}.", kind.sentence(), fence_by_chance(by)),
+        (None, None) => kind.sentence().to_owned(),
     };
     Finding {
         kind,
         class: kind.class(),
         at: at.into(),
         later: later.map(Shown::from),
+        fenced_by: fenced_by.map(Shown::from),
         count: found.count,
         example: example(&found.first, kind, read),
         sentence,
         cost_ns: None,
         numbers: found.numbers,
     }
+}
+
+/// A locked instruction at a place that fences by chance.
+pub(crate) fn fence_by_chance(place: &Place) -> String {
+    format!("the locked instruction at {}, which is executed for another purpose", place.text)
+}
+
+/// What was checked of a program, and what came of it.
+pub(super) fn checked(counts: Counts, holds: bool, read: &StepsRead) -> String {
+    if counts.stores == 0 {
+        return "The program stores nothing to persistent memory: there was nothing to check.".to_owned();
+    }
+    let (end, among) = match (read.cut_off, counts.marks) {
+        (Some(_), 0) => ("where the trace is cut off", ""),
+        (Some(_), _) => ("where the trace is cut off", " and at each mark"),
+        (None, 0) => ("at the end of the program", ""),
+        (None, _) => ("at the end of the program", " and at each mark"),
+    };
+    match holds {
+        true => format!(
+            "Every store is flushed and fenced {end}{among}, and none is overtaken in one of the two patterns that are \
+             looked for: by its address, or because its flush is left to another thread."
+        ),
+        false => format!(
+            "Whether every store is flushed and fenced {end}{among}, and whether one is overtaken by its address, or \
+             because its flush is left to another thread."
+        ),
+    }
+}
+
+/// What was not checked of a program.
+pub(super) fn not_checked(read: &StepsRead) -> Vec<NotChecked> {
+    let by = |by, what: &str| NotChecked { what: what.to_owned(), by };
+    let mut all = vec![
+        by(
+            Some(CheckedBy::LegalStates),
+            "In which order else stores become durable: what is flushed together with what it protects or announces, and \
+             fenced only then, may be lost alone. The program's own recovery judges that.",
+        ),
+        by(
+            Some(CheckedBy::LegalStatesOfEadr),
+            "Memory whose caches persist (eADR): stores need no flush there, and become durable in the order of the \
+             program.",
+        ),
+    ];
+    if read.threads > 1 {
+        let threads = read.threads;
+        all.push(NotChecked {
+            what: format!("Other orders of the {threads} threads than the one that was recorded."),
+            by: None,
+        });
+    }
+    all
 }
 
 fn example(first: &Moment, kind: Kind, read: &StepsRead) -> Example {

@@ -7,7 +7,7 @@ use super::found::Findings;
 use super::kind::Kind;
 use super::line::{Moment, Pending, Stores};
 use crate::message::{LINE_BYTES, Site};
-use crate::workload::trace::{Done, FileLine, FlushKind, Pointer, Spot, Step, StoreWay};
+use crate::workload::trace::{Done, FenceBy, FileLine, FlushKind, Pointer, Spot, Step, StoreWay};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -60,7 +60,7 @@ pub struct Counts {
     pub stores: u64,
     /// Lines of persistent memory flushed.
     pub flushes: u64,
-    /// Fences, those of locked operations included.
+    /// Fences, those of locked operations on persistent memory included.
     pub fences: u64,
     /// Marks at which everything had to be durable.
     pub marks: u64,
@@ -104,7 +104,8 @@ impl Shadow {
                 let at = Moment { address, ..self.moment(&step, None) };
                 self.findings.operation(Kind::VolatileFlush, step.site, at, None);
             }
-            Done::Fence { full, number } => self.fence(&step, full, number),
+            Done::Fence { by, number } => self.fence(&step, by, number),
+            Done::FenceByChance => self.fence_by_chance(&step),
             Done::TxBegin => self.in_transaction = true,
             Done::TxEnd => self.in_transaction = false,
             Done::Annotation { .. } => {}
@@ -157,6 +158,7 @@ impl Shadow {
             links: Vec::new(),
             relied_at: None,
             overtaken: None,
+            by_chance: None,
         }
     }
 
@@ -221,13 +223,13 @@ impl Shadow {
         }
     }
 
-    fn fence(&mut self, step: &Step<'_>, full: bool, number: u64) {
-        self.counts.fences += 1;
+    fn fence(&mut self, step: &Step<'_>, by: FenceBy, number: u64) {
+        self.counts.fences += u64::from(by != FenceBy::LockedElsewhere);
         let thread = self.thread(step.thread);
         let idle = !std::mem::take(&mut thread.worked);
         let mut lines = std::mem::take(&mut thread.flushed);
         lines.append(&mut thread.past_caches);
-        if idle && !full {
+        if idle && by == FenceBy::Sfence {
             let moment = self.moment(step, None);
             self.findings.operation(Kind::IdleFence, step.site, moment, Some(number));
         }
@@ -241,6 +243,17 @@ impl Shadow {
         }
         self.durable(durable);
         self.fenced(step.thread);
+    }
+
+    /// It is no fence of the program, but what it does is told where nothing else does it.
+    fn fence_by_chance(&mut self, step: &Step<'_>) {
+        let thread = self.thread(step.thread);
+        let lines: Vec<FileLine> = thread.flushed.union(&thread.past_caches).copied().collect();
+        for line in lines {
+            if let Some(pending) = self.lines.get_mut(&line) {
+                pending.fence_by_chance(step.thread, step.site);
+            }
+        }
     }
 
     /// Reports every store that is not durable now and has not been reported.

@@ -26,7 +26,7 @@ pub use integrity::{Integrity, MacPlacement, MetadataCache, ReadVerification};
 pub use load::{check_set, load_machine};
 pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
-pub use program::{CoreRegion, ItemMetadata, LogGranularity, LogPlacement, Program};
+pub use program::{CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program};
 pub use schema::{
     AddressMapping, AesHold, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CounterAtomicOrder,
     CounterOrganisation, CounterPlacement, Counters, Device, Eadr, Engine, FlushOverlap, GlobalRegister, Log, LogIv,

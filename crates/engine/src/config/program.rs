@@ -25,6 +25,8 @@ pub struct Program {
     pub log_ring: ByteSize,
     /// What an undo-log record covers. Decision.
     pub log_granularity: LogGranularity,
+    /// How an undo-log entry is stored. Decision: no paper says it.
+    pub log_stores: LogStores,
     /// Where an undo-log entry begins. Decision: no paper says it.
     pub log_placement: LogPlacement,
     /// Whether a structure's own data is part of a transaction's size. Decision.
@@ -58,6 +60,17 @@ pub enum LogGranularity {
     /// The whole lines that contain the written words. The annotated program form always logs whole lines: a line whose
     /// counter is not durable is lost completely, including its unwritten words.
     Line,
+}
+
+/// How an undo-log entry is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogStores {
+    /// Through the caches.
+    Cached,
+    /// Past the caches, so that it needs a fence and no flush. The word that commits is stored through the caches, and so is
+    /// all of the entry in the annotated program form, which declares that word `CounterAtomic`.
+    NonTemporal,
 }
 
 /// Whether what a structure keeps about its items is part of a transaction's size.

@@ -66,6 +66,9 @@ impl Core {
         };
         if done {
             self.stores.pop();
+            if entry.action == Action::NonTemporal {
+                self.write_full(cx, entry.line);
+            }
             self.next_store_step(cx.queue);
             self.retire(cx);
             self.resume(cx.queue);
@@ -204,11 +207,16 @@ impl Core {
             }
         };
         self.combining[at].merge(entry.offset, &entry.bytes[..length], entry.site);
-        if self.combining[at].full() && !self.logging {
-            let buffer = self.combining.remove(at).expect("merged into it");
+        true
+    }
+
+    /// Writes the write-combining buffer of `line` if it is full.
+    fn write_full<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, line: Line) {
+        let full = |buffer: &CombiningBuffer| buffer.line == line && buffer.full();
+        if let Some(at) = self.combining.iter().position(full).filter(|_| !self.logging) {
+            let buffer = self.combining.remove(at).expect("found above");
             self.write_combined(cx, &buffer);
         }
-        true
     }
 
     /// A fence empties the write-combining buffers.
@@ -222,14 +230,16 @@ impl Core {
     /// Writes a write-combining buffer. A full buffer goes past the caches. A partly filled buffer becomes ordinary
     /// stores and a flush that drops the line, because the controller encrypts whole lines (decision). In a transaction
     /// that hardware logs, a full buffer is also written that way, with flush_data, because the log trigger is in the
-    /// first level.
+    /// first level. Where caches are in the persistence domain the buffer is not, and what leaves it for them is durable: it
+    /// becomes ordinary stores (decision).
     fn write_combined<C: CachePort, O: Observer + ?Sized>(
         &mut self,
         cx: &mut CoreContext<'_, C, O>,
         buffer: &CombiningBuffer,
     ) {
         let now = cx.queue.now();
-        if buffer.full() && !self.logging {
+        let persistent = cx.cache.persistent();
+        if buffer.full() && !self.logging && !persistent {
             cx.observer.stored(now, self.id, buffer.line, 0, &buffer.bytes);
             cx.observer.flushed(now, self.id, buffer.line);
             self.flushes_outstanding += 1;
@@ -250,7 +260,9 @@ impl Core {
             committed: Some(0),
             site: buffer.site,
         };
-        self.stores.push_front(flush);
+        if !persistent {
+            self.stores.push_front(flush);
+        }
         for stretch in buffer.stretches() {
             self.stores.push_front(stretch);
         }

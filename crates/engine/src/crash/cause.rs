@@ -14,7 +14,7 @@ pub struct Cause {
     pub count: u64,
     /// The first of them: the record of the trace before which power failed.
     pub at_event: u64,
-    /// The fence or flush at which power failed; null at the end of the program.
+    /// The fence, flush or store before which power failed; null at a mark and at the end of the program.
     pub before: Option<Shown>,
     /// The lines that were lost in that image while others were kept; at most [`Cause::SHOWN`].
     pub lost: Vec<LostLine>,
@@ -77,6 +77,8 @@ pub struct LostLine {
     pub missing: CauseKind,
     /// Where it was flushed last; null if it was not.
     pub flushed: Option<Shown>,
+    /// The locked instruction that fences it by chance; null if there is none.
+    pub fenced_by: Option<Shown>,
     /// The store that was kept, and before which the missing flush or fence had to come; null if it was none.
     pub needed_before: Option<Shown>,
 }

@@ -362,8 +362,11 @@ pub struct CrashReport {
     pub exercised: Exercised,
     /// What was covered, in a sentence or two.
     pub coverage: String,
-    /// What was assumed of a recorded program that lacks what the design needs of it; null if nothing was.
-    pub assumed: Option<&'static str>,
+    /// What was assumed of a recorded program that its trace does not say; null if nothing was.
+    pub assumed: Option<String>,
+    /// What the trace of a recorded program lacks of what it did, in sentences; empty for a workload.
+    #[serde(rename = "lacks")]
+    pub trace_lacks: Vec<String>,
     /// Whether the design promises secrecy, so that leaks were checked.
     pub secret: bool,
     /// Whether the user interrupted the exploration or the analysis after it: the report covers what was finished.
@@ -442,6 +445,7 @@ impl CrashReport {
                 None => findings.coverage,
             },
             assumed: None,
+            trace_lacks: Vec::new(),
             secret: run.secret,
             interrupted: run.interrupted,
             out_of_time: false,

@@ -34,11 +34,16 @@ use crate::run::Source;
 /// Whether the legal states of this run follow from its program and the rules of its hardware. This needs one core, a
 /// recovery that can be run on any state, and caches and a software log that power loss leaves as they are.
 pub(crate) fn explains(config: &RunConfig, design: &Design, source: &Source) -> bool {
-    explains_recorded(design) && config.cores == 1 && !source.is_trace()
+    loses_caches(design) && config.cores == 1 && !source.is_trace()
 }
 
-/// Whether the legal states of a recorded program are known: caches are lost, and hardware keeps no log.
+/// Whether the legal states of a recorded program are known: caches are lost, and hardware keeps no log; or caches persist
+/// over plaintext memory.
 pub(crate) fn explains_recorded(design: &Design) -> bool {
+    loses_caches(design) || (design.drain().is_some() && design.encryption.is_none() && design.log.is_none())
+}
+
+fn loses_caches(design: &Design) -> bool {
     matches!(design.domain, PersistenceDomain::Adr) && design.log.is_none()
 }
 

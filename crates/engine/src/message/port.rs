@@ -93,7 +93,10 @@ pub trait CachePort {
     /// Writes the counter block of `line` back, after everything that this core has sent for the line before. A
     /// [`Wake::Flush`] follows.
     fn counter_writeback(&mut self, now: Ps, core: CoreId, line: Line);
-    /// Writes a whole line past the caches and drops any copy; a [`Wake::Flush`] follows.
+    /// Whether the caches are in the persistence domain, so that nothing needs to pass them to become durable.
+    fn persistent(&self) -> bool;
+    /// Writes a whole line past the caches and drops any copy; a [`Wake::Flush`] follows. Not if they are persistent: the
+    /// line has no protection on its way.
     fn write_around(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes);
     /// Latency of a first-level hit, in picoseconds.
     fn first_level_latency(&self) -> Ps;

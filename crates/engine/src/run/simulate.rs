@@ -112,9 +112,10 @@ fn report<O: Observer>(
         crypto: figures.crypto,
         integrity: figures.integrity,
         at_crash: AtCrash::default(),
-        recorded: source
-            .trace_summary()
-            .map(|trace| Recorded::of(trace.fences + trace.deep_syncs, trace.marks, ps_to_ns(elapsed))),
+        recorded: source.trace_summary().map(|trace| {
+            let counts = [trace.fences + trace.deep_syncs, trace.marks];
+            Recorded::of(counts, ps_to_ns(elapsed), source.assumed(), trace.lacks.clone())
+        }),
         sites: None,
         host: Host {
             seconds,

@@ -103,19 +103,35 @@ impl Source {
         }
     }
 
-    /// What is assumed of a recorded program that lacks what the design needs of it, in a sentence.
-    pub fn assumed(&self) -> Option<&'static str> {
-        match self {
-            _ if self.annotated() != Annotated::ByAssumption => None,
-            Source::Trace(_, ProgramForm::HardwareLogged) => Some(
+    /// What is assumed of a recorded program that the recording does not say, in sentences.
+    pub fn assumed(&self) -> Option<String> {
+        let Source::Trace(trace, form) = self else { return None };
+        let of_form = match form {
+            _ if self.annotated() == Annotated::ByItself => None,
+            ProgramForm::HardwareLogged => Some(
                 "A recorded program keeps its own log, so hardware logs nothing; before each fence the counters of what \
                  was flushed since the last one are written back.",
             ),
-            _ => Some(
+            ProgramForm::Annotated => Some(
                 "The recorded program has no annotations, so before each fence the counters of what was flushed since the \
                  last one are written back, and no variable is CounterAtomic.",
             ),
-        }
+            ProgramForm::FlushFree => Some(
+                "The recorded program's flushes are left out, because its caches are in the persistence domain; its fences \
+                 stay, and its non-temporal stores, which lie in write-combining buffers outside that domain until a fence.",
+            ),
+            ProgramForm::Plain => None,
+        };
+        let threads = trace.summary().threads;
+        let of_threads = (threads > 1)
+            .then(|| format!("Its {threads} threads are taken in the one order that was recorded, as if on one core."));
+        let all: Vec<String> = of_form.map(str::to_owned).into_iter().chain(of_threads).collect();
+        (!all.is_empty()).then(|| all.join(" "))
+    }
+
+    /// What a recording lacks of what its program did, in sentences; nothing for a workload.
+    pub fn lacks(&self) -> &[String] {
+        self.trace_summary().map_or(&[], |summary| &summary.lacks)
     }
 
     /// From now on, programs leave out the annotations with these numbers.

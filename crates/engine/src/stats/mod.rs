@@ -84,7 +84,7 @@ pub struct RunReport {
 }
 
 /// What a recorded program did, and the simulated time that one of it took on average.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Recorded {
     /// Number of fences and deep syncs, without the fences of locked operations.
     pub fences: u64,
@@ -94,13 +94,23 @@ pub struct Recorded {
     pub ns_per_fence: Option<f64>,
     /// Simulated time over markers; null without markers.
     pub ns_per_mark: Option<f64>,
+    /// What was assumed of the program that its trace does not say; null if nothing was.
+    pub assumed: Option<String>,
+    /// What the trace lacks of what the program did, in sentences.
+    pub lacks: Vec<String>,
 }
 
 impl Recorded {
-    /// The figures of a program with so many fences and markers that took `simulated_ns`.
-    pub(crate) fn of(fences: u64, marks: u64, simulated_ns: f64) -> Self {
+    /// The figures of a program with so many fences and markers that took `simulated_ns`, and what is to be known of its
+    /// trace.
+    pub(crate) fn of(
+        [fences, marks]: [u64; 2],
+        simulated_ns: f64,
+        assumed: Option<String>,
+        lacks: Vec<String>,
+    ) -> Self {
         let per = |count: u64| (count > 0).then(|| simulated_ns / count as f64);
-        Self { fences, marks, ns_per_fence: per(fences), ns_per_mark: per(marks) }
+        Self { fences, marks, ns_per_fence: per(fences), ns_per_mark: per(marks), assumed, lacks }
     }
 }
 

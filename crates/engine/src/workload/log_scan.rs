@@ -105,7 +105,7 @@ fn undo(entry: &Candidate, view: &mut dyn ByteView) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::LogGranularity;
+    use crate::config::{LogGranularity, LogStores};
     use crate::message::{Omission, ProgramForm, pieces};
     use crate::workload::log::EntryWriter;
     use crate::workload::tests::flat::Flat;
@@ -115,8 +115,13 @@ mod tests {
     const LOG: u64 = 16 * LINE_BYTES;
 
     fn scan(leave_out: Option<Omission>) -> LogScan {
-        let style =
-            Style { copy_bytes: 16, log_granularity: LogGranularity::Line, form: ProgramForm::Plain, leave_out };
+        let style = Style {
+            copy_bytes: 16,
+            log_granularity: LogGranularity::Line,
+            log_stores: LogStores::Cached,
+            form: ProgramForm::Plain,
+            leave_out,
+        };
         LogScan::new(&ProgramLayout { core: 0, log: 0..LOG, heap: LOG..3 * LOG, volatile: 0..0 }, style)
     }
 

@@ -61,7 +61,7 @@ impl ProgramRecovery for Recovery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::LogGranularity;
+    use crate::config::{LogGranularity, LogStores};
     use crate::message::{Omission, ProgramForm, ProtocolStep};
     use crate::workload::log::{EntryWriter, state_word};
     use crate::workload::tests::flat::Flat;
@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn style(form: ProgramForm, leave_out: Option<Omission>) -> Style {
-        Style { copy_bytes: 16, log_granularity: LogGranularity::Line, form, leave_out }
+        Style { copy_bytes: 16, log_granularity: LogGranularity::Line, log_stores: LogStores::Cached, form, leave_out }
     }
 
     fn put(view: &mut Flat, address: u64, number: u64, valid: bool, old: u8) -> u64 {

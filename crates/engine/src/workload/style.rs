@@ -2,7 +2,7 @@
 //! copy is. The base, the layout and the data in the heap are the same for every style.
 
 use super::plan::WorkloadConfig;
-use crate::config::LogGranularity;
+use crate::config::{LogGranularity, LogStores};
 use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Omission, ProgramForm, ProtocolStep};
 use std::ops::Range;
 
@@ -13,6 +13,8 @@ pub(super) struct Style {
     pub copy_bytes: usize,
     /// The smallest unit that a log record covers, as configured.
     pub log_granularity: LogGranularity,
+    /// How a log entry is stored, as configured.
+    pub log_stores: LogStores,
     /// The form of the program, which says which annotations it has.
     pub form: ProgramForm,
     /// What the program leaves out.
@@ -25,6 +27,7 @@ impl Style {
         Self {
             copy_bytes: config.program.copy_bytes as usize,
             log_granularity: config.program.log_granularity,
+            log_stores: config.program.log_stores,
             form: config.form,
             leave_out: config.leave_out,
         }
@@ -54,6 +57,11 @@ impl Style {
             (ProgramForm::Plain | ProgramForm::FlushFree, LogGranularity::Word) => 8,
             _ => LINE_BYTES,
         }
+    }
+
+    /// Whether a log entry is stored past the caches.
+    pub(super) fn logs_past_the_caches(self) -> bool {
+        self.log_stores == LogStores::NonTemporal && matches!(self.form, ProgramForm::Plain | ProgramForm::FlushFree)
     }
 
     /// Whether log entries begin at fixed distances, as in an array of the paper's `struct Backup`. A line that has
@@ -92,7 +100,13 @@ mod tests {
         let granularity = LogGranularity::Line;
         for form in FORMS {
             for leave_out in [None].into_iter().chain(Omission::all().map(Some)) {
-                let style = Style { copy_bytes: 16, log_granularity: granularity, form, leave_out };
+                let style = Style {
+                    copy_bytes: 16,
+                    log_granularity: granularity,
+                    log_stores: LogStores::Cached,
+                    form,
+                    leave_out,
+                };
                 let has: Vec<Annotation> = Annotation::ALL.into_iter().filter(|one| style.has(*one)).collect();
                 let all: &[Annotation] = match form {
                     ProgramForm::Plain | ProgramForm::FlushFree => &[],
@@ -112,7 +126,9 @@ mod tests {
 
     #[test]
     fn only_a_program_without_annotations_may_log_words() {
-        let unit = |form, log_granularity| Style { copy_bytes: 16, log_granularity, form, leave_out: None }.log_unit();
+        let unit = |form, log_granularity| {
+            Style { copy_bytes: 16, log_granularity, log_stores: LogStores::Cached, form, leave_out: None }.log_unit()
+        };
         assert_eq!(unit(ProgramForm::Plain, LogGranularity::Word), 8);
         assert_eq!(unit(ProgramForm::Plain, LogGranularity::Line), 64);
         assert_eq!(unit(ProgramForm::FlushFree, LogGranularity::Word), 8);

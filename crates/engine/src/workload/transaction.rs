@@ -290,8 +290,13 @@ impl<'a> Transaction<'a> {
             writer.finish_without_tag()
         };
         let length = bytes.len() as u64;
-        self.store_entry(entry, bytes);
-        self.flush_lines(entry, length, ProtocolStep::PrepareFlush);
+        if self.style.logs_past_the_caches() {
+            self.ops.store_non_temporal(entry, bytes);
+            self.memory.copy_in(entry, bytes);
+        } else {
+            self.store_entry(entry, bytes);
+            self.flush_lines(entry, length, ProtocolStep::PrepareFlush);
+        }
         let written = entry..entry + length;
         self.write_back_counters(std::slice::from_ref(&written), Annotation::PrepareCounterCacheWriteback);
         self.fence(ProtocolStep::PrepareFence);

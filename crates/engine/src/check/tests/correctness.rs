@@ -1,5 +1,6 @@
 //! Stores that are not durable at the end.
 
+use super::super::report::CheckedBy;
 use super::*;
 use crate::attribution::Place;
 use crate::check::report::merged;
@@ -136,4 +137,50 @@ fn examples_are_the_first_operations() {
     let fence = &report.findings[1].example;
     assert_eq!((fence.record, fence.address, fence.offset, &fence.file), (5, None, None, &None));
     assert_eq!((report.counts.stores, report.counts.fences, report.records), (2, 1, 7));
+}
+
+#[test]
+fn what_only_a_locked_instruction_fences_for_another_purpose_is_not_fenced() {
+    let flushed = Program::new().store(1, 0, 0).clwb(2, 0);
+    let report = flushed.clone().locked_elsewhere(3).report();
+    assert!(!report.holds);
+    assert_eq!(told(&report), [("never-fenced", 1, 1)]);
+    let finding = &report.findings[0];
+    assert_eq!(finding.fenced_by.as_ref().map(|by| by.place.as_str()), Some("0x3"));
+    let told_of = "It is fenced only by the locked instruction at 0x3, which is executed for another purpose.";
+    assert!(finding.sentence.ends_with(told_of), "{}", finding.sentence);
+    let past = Program::new().past_caches(1, 0, 0).locked_elsewhere(3).report();
+    assert_eq!(told(&past), [("non-temporal-not-fenced", 1, 1)]);
+    assert!(past.findings[0].fenced_by.is_some());
+    // Of another thread it is nothing; before the flush, too.
+    let other = flushed.clone().thread(1).locked_elsewhere(3).report();
+    assert!(other.findings[0].kind.name() == "never-fenced" && other.findings[0].fenced_by.is_none());
+    let before = Program::new().store(1, 0, 0).locked_elsewhere(3).clwb(2, 0).report();
+    assert!(before.findings[0].fenced_by.is_none());
+    // What is not flushed is not fenced by chance either.
+    let unflushed = Program::new().store(1, 0, 0).locked_elsewhere(3).report();
+    assert!(unflushed.findings[0].kind.name() == "never-flushed" && unflushed.findings[0].fenced_by.is_none());
+    // With a fence of its own, or if the program goes on, nothing is missing.
+    assert!(flushed.clone().locked_elsewhere(3).sfence(4).report().holds);
+    assert!(flushed.locked_elsewhere(3).store(4, 1, 0).clwb(5, 1).sfence(6).report().holds);
+}
+
+#[test]
+fn a_verdict_says_what_was_checked_and_what_was_not() {
+    let held = Program::new().store(1, 0, 0).clwb(2, 0).sfence(3).report();
+    assert!(
+        held.checked
+            .starts_with("Every store is flushed and fenced at the end of the program, and none is overtaken in")
+    );
+    let by: Vec<_> = held.not_checked.iter().map(|not| not.by).collect();
+    assert_eq!(by, [Some(CheckedBy::LegalStates), Some(CheckedBy::LegalStatesOfEadr)]);
+    let two = Program::new().store(1, 0, 0).clwb(2, 0).sfence(3).thread(1).sfence(4).report();
+    assert_eq!(two.not_checked.len(), 3);
+    assert!(two.not_checked[2].what.contains("2 threads"), "{:?}", two.not_checked[2]);
+    let wrong = Program::new().store(1, 0, 0).report();
+    assert!(wrong.checked.starts_with("Whether every store is flushed and fenced at the end"), "{}", wrong.checked);
+    let nothing = Program::new().sfence(1).report();
+    assert!(nothing.holds && nothing.checked.contains("nothing to check"), "{}", nothing.checked);
+    let lacking = checked(Program::new().store(1, 0, 0).0.lacks(0, b"").end(0), &CheckSettings::default()).unwrap();
+    assert_eq!(lacking.lacks, ["The program started other processes, of which nothing is recorded."]);
 }

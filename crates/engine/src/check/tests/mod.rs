@@ -66,6 +66,11 @@ impl Program {
         Self(self.0.fence(0x18, 0, at))
     }
 
+    /// A locked operation on other memory.
+    fn locked_elsewhere(self, at: u64) -> Self {
+        Self(self.0.locked(at))
+    }
+
     fn thread(self, thread: u64) -> Self {
         Self(self.0.thread(thread))
     }

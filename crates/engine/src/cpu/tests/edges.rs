@@ -153,6 +153,21 @@ fn a_fence_empties_a_partly_filled_combining_buffer() {
 }
 
 #[test]
+fn what_leaves_a_combining_buffer_for_caches_that_persist_is_stored_there_and_not_before() {
+    let cache = || Stub { persistent: true, flushes: misses(&[1, 2]), ..Stub::default() };
+    let part = run(cache(), &[around(1, 0, 8), store(2), compute(1_000), Op::Sfence]);
+    let [stored, fenced] = [part.times(Seen::Write(1)), part.fences.clone()];
+    assert!(part.times(Seen::Write(2))[0] < stored[0], "the later store is durable before it");
+    assert!(stored[0] >= 1_000 * CYCLE && stored[0] <= fenced[0], "it waits for the fence: {stored:?}, {fenced:?}");
+    let unfenced = run(cache(), &[around(1, 0, 8), store(2)]);
+    assert!(unfenced.times(Seen::Write(1)).is_empty(), "without a fence it stays where it is");
+    // A full buffer has no protection on a way past the caches.
+    let full = run(cache(), &[around(1, 0, 32), around(1, 32, 32), store(2)]);
+    assert!(full.times(Seen::Around(1)).is_empty() && full.times(Seen::Flush(1)).is_empty());
+    assert_eq!((full.times(Seen::Write(1)).len(), &full.cache.visible[&1][..32]), (1, &[1; 32][..]));
+}
+
+#[test]
 fn the_oldest_combining_buffer_makes_room() {
     let run = run(Stub::default(), &[around(1, 0, 8), around(2, 0, 8), around(3, 0, 8)]);
     assert_eq!(run.times(Seen::Write(1)).len(), 1);

@@ -74,6 +74,8 @@ struct Stub {
     logged: Option<BTreeSet<u64>>,
     /// How long the first level accepts no other store after one.
     store_occupancy: Ps,
+    /// Whether what is visible is durable.
+    persistent: bool,
     /// Number of loads that are refused before one is served.
     refusals: u32,
     owned: BTreeSet<u64>,
@@ -156,6 +158,10 @@ impl CachePort for Stub {
         let bytes = self.visible.get(&line.0).copied().unwrap_or([0; 64]);
         self.later.push((now + latency, Later::Acknowledge { line: line.0, bytes }));
         Access::Pending
+    }
+
+    fn persistent(&self) -> bool {
+        self.persistent
     }
 
     fn write_around(&mut self, now: Ps, _core: CoreId, line: Line, data: &LineBytes) {

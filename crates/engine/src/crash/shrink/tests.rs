@@ -55,6 +55,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         exercised: Exercised::default(),
         coverage: String::new(),
         assumed: None,
+        trace_lacks: Vec::new(),
         secret: true,
         interrupted: false,
         out_of_time: false,

@@ -49,6 +49,7 @@ impl Contents {
     /// If every store goes through the caches: what the line held after each, and between them if they are large.
     fn cached(line: &Pending) -> Self {
         let last = line.stores.len().checked_sub(1);
+        let lost_last = last.filter(|&last| line.can_lose(&line.stores[last]));
         let mut found = Found { line, list: Vec::new() };
         found.content(line.newest, None, last);
         let mut complete = !line.joined;
@@ -57,13 +58,13 @@ impl Contents {
         let mut bytes = *line.base();
         for (index, stored) in line.stores.iter().enumerate() {
             stored.put(&mut bytes, u8::MAX);
-            let lost = last.filter(|last| index < *last);
+            let lost = lost_last.filter(|last| index < *last);
             let content = found.content(bytes, lost, Some(index));
             complete &= content.is_some();
             count += 1.0;
             arrivals.push((stored.step, content.unwrap_or(0)));
         }
-        let base = found.content(*line.base(), last, None).unwrap_or(0);
+        let base = found.content(*line.base(), lost_last, None).unwrap_or(0);
         bytes = *line.base();
         for (index, stored) in line.stores.iter().enumerate() {
             if let Some(torn) = Torn::of(stored) {
@@ -72,7 +73,7 @@ impl Contents {
                 for part in torn.parts {
                     let mut some = bytes;
                     stored.put(&mut some, part);
-                    complete &= found.content(some, last, Some(index)).is_some();
+                    complete &= found.content(some, lost_last, Some(index)).is_some();
                 }
             }
             stored.put(&mut bytes, u8::MAX);
@@ -133,7 +134,7 @@ impl Found<'_> {
         let (mut lost, mut kept) = (None, None);
         for (index, (stored, &words)) in self.line.stores.iter().zip(there).enumerate() {
             stored.put(&mut bytes, words);
-            if words != stored.words() {
+            if words != stored.words() && self.line.can_lose(stored) {
                 lost = Some(index);
             }
             if words != 0 && !stored.covered {

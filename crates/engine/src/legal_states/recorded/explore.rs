@@ -7,7 +7,7 @@ use super::memory::Memory;
 use super::point::Extent::Whole;
 use super::point::{Point, Tried};
 use super::report::Outcome;
-use super::tally::{PASSES, Pass, Tally};
+use super::tally::{PASSES, Pass, Points, Tally};
 use super::watching::Watching;
 use crate::config::ConfigError;
 use crate::crash::{CrashCase, CrashPlan, CrashReport, Exploration, Region};
@@ -35,8 +35,9 @@ pub struct RecordedLegal<'a> {
     pub cancel: &'a Arc<AtomicBool>,
 }
 
-/// Fails power at every fence and flush of the recorded program that makes something durable, and at its end, and lets its
-/// own recovery judge the states that are legal there.
+/// Fails power at every fence and flush of the recorded program that makes something durable (where caches persist: at every
+/// store, and every fence that makes something durable), and at its end, and lets its own recovery judge the states that are
+/// legal there.
 ///
 /// # Errors
 /// What is asked has no meaning, the trace cannot be read, the command cannot be run, or the user has interrupted before
@@ -80,7 +81,8 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     if interrupted && judging.recoveries.images == 0 {
         return Err(Failure::Cancelled);
     }
-    let unjudged = (points == 0).then(|| near.unjudged(exploration.plan, exploration.region));
+    let unjudged =
+        (points == 0).then(|| near.unjudged(exploration.plan, exploration.region, case.design.drain().is_some()));
     let seconds = started.elapsed().as_secs_f64();
     let unlike = watching.as_ref().is_some_and(|watching| watching.unlike);
     let extent = if unlike { Extent { tally: extent.tally.without_reads(), ..extent } } else { extent };
@@ -107,7 +109,7 @@ impl Near {
     }
 
     /// Why nothing was judged.
-    fn unjudged(&self, plan: CrashPlan, region: Region) -> String {
+    fn unjudged(&self, plan: CrashPlan, region: Region, caches_persist: bool) -> String {
         if region != Region::WHOLE {
             return "explore legal: between these marks, and before the later one, the program stores nothing"
                 .to_owned();
@@ -124,8 +126,8 @@ impl Near {
             (None, None) => "the trace has none".to_owned(),
         };
         format!(
-            "explore legal: record {at} of the trace is no fence or flush that makes something durable, with a store since \
-             the one before; {near}"
+            "explore legal: record {at} of the trace is no {}, with a store since the one before; {near}",
+            Points { caches_persist, marks: false }.what()
         )
     }
 }
@@ -156,6 +158,7 @@ impl Reading<'_> {
         judging.rewind()?;
         let counters = self.rules.map(|rules| Counters::new(rules, self.case.source.annotated()));
         let memory = Memory::new(self.trace.files(), self.base, |line| judging.recovery().shows(line))
+            .with_caches_that_persist(self.case.design.drain().is_some())
             .telling_marks(judging.recovery().named().marks)
             .with_counters(counters);
         let steps = self.trace.steps(self.cancel)?;
@@ -234,7 +237,7 @@ impl Walk<'_, '_, '_> {
             return ControlFlow::Break(());
         }
         if self.memory.loses_states(step) {
-            let before = if let Done::Mark(_) = step.done { Before::Mark } else { Before::Durable(step.site) };
+            let before = if let Done::Mark(_) = step.done { Before::Mark } else { Before::Operation(step.site) };
             self.explore(Moment { record: step.record, before })?;
         }
         let ended = self.memory.ended;

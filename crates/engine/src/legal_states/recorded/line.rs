@@ -5,6 +5,9 @@
 //! after any of them. `clwb` and `clflushopt` cover them once a fence of the thread that flushed has completed, `clflush`
 //! covers them at once. What is stored past the caches becomes durable word by word, in any order, and surely with the
 //! next fence of its thread. Eight aligned bytes become durable together, and nothing larger does.
+//!
+//! Where caches persist, cached stores become durable in the order of the program, each before the next; flushes do nothing.
+//! What is stored past the caches lies in a write-combining buffer, which does not persist.
 
 use super::contents::Contents;
 use crate::message::{LineBytes, Site};
@@ -31,6 +34,8 @@ pub(super) struct Stored {
     pub joined: bool,
     /// It is surely durable, but not all that was stored to the line before it.
     pub covered: bool,
+    /// Of one past the caches: where a locked instruction fences it by chance.
+    pub by_chance: Option<Site>,
 }
 
 impl Stored {
@@ -65,6 +70,8 @@ pub(super) struct Mark {
     pub site: Site,
     /// The step of the flush. It covers the earlier stores.
     pub step: u64,
+    /// Where a locked instruction completes it by chance.
+    pub by_chance: Option<Site>,
 }
 
 /// The line.
@@ -80,12 +87,15 @@ pub(super) struct Pending {
     pub marks: Vec<Mark>,
     /// Whether stores have been taken together since the line was last durable.
     pub joined: bool,
+    /// Whether the caches persist, so that a cached store is lost only if it has not been executed.
+    pub caches_persist: bool,
     contents: Option<Rc<Contents>>,
 }
 
 impl Pending {
-    pub fn new(base: LineBytes) -> Self {
-        Self { base, newest: base, stores: Vec::new(), marks: Vec::new(), joined: false, contents: None }
+    pub fn new(base: LineBytes, caches_persist: bool) -> Self {
+        let (stores, marks) = (Vec::new(), Vec::new());
+        Self { base, newest: base, stores, marks, joined: false, caches_persist, contents: None }
     }
 
     pub fn base(&self) -> &LineBytes {
@@ -128,7 +138,7 @@ impl Pending {
         self.marks.push(mark);
     }
 
-    /// A flush that needs none.
+    /// Every cached store is durable: by a flush that needs no fence, or because it is visible and caches persist.
     pub fn flush_at_once(&mut self) {
         self.cover(|stored| !stored.past_caches);
         self.marks.clear();
@@ -142,6 +152,17 @@ impl Pending {
             true => stored.thread == thread,
             false => flushed.is_some_and(|at| stored.step < at),
         });
+    }
+
+    /// A locked instruction at `site` does by chance what a fence of `thread` would do.
+    pub fn fence_by_chance(&mut self, thread: u64, site: Site) {
+        for mark in self.marks.iter_mut().filter(|mark| mark.thread == thread) {
+            mark.by_chance.get_or_insert(site);
+        }
+        let past = |stored: &&mut Stored| stored.past_caches && stored.thread == thread;
+        for stored in self.stores.iter_mut().filter(past) {
+            stored.by_chance.get_or_insert(site);
+        }
     }
 
     /// Whether a `clflush` or, with its thread, a fence would make something surely durable.
@@ -163,10 +184,22 @@ impl Pending {
         for stored in self.stores.drain(..durable) {
             stored.put(&mut self.base, u8::MAX);
         }
+        self.stores.dedup_by(|later, earlier| {
+            let same = earlier.covered && later.covered && earlier.past_caches == later.past_caches;
+            if same {
+                earlier.join(later);
+            }
+            same
+        });
         if self.stores.is_empty() {
             self.joined = false;
         }
         self.contents = None;
+    }
+
+    /// Whether a store that a state does not have, or not wholly, is lost, and not yet to come.
+    pub fn can_lose(&self, stored: &Stored) -> bool {
+        stored.past_caches || !self.caches_persist
     }
 
     /// All that the line may hold now.

@@ -18,6 +18,8 @@ pub(super) struct Lost {
     pub stored: Site,
     pub missing: CauseKind,
     pub flushed: Option<Site>,
+    /// Where a locked instruction fences it by chance.
+    pub fenced_by: Option<Site>,
     /// The earliest of the kept stores that came after that.
     pub needed_before: Option<Site>,
 }
@@ -54,17 +56,17 @@ pub(super) struct Moment {
 /// What comes next when power fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Before {
-    /// A fence or flush, by its place in the program.
-    Durable(Site),
+    /// A fence or flush, or, where caches persist, a store, by its place in the program.
+    Operation(Site),
     Mark,
     End,
 }
 
 impl Before {
-    /// The place of the fence or flush, if it is one.
+    /// The place of the operation, if it is one.
     pub fn site(self) -> Option<Site> {
         match self {
-            Before::Durable(site) => Some(site),
+            Before::Operation(site) => Some(site),
             Before::Mark | Before::End => None,
         }
     }
@@ -160,7 +162,15 @@ fn lost_of_counter(line: Line, pending: &Pending, told: &Told, kept: &[Kept]) ->
     if let Some(apart) = told.apart {
         let By { step, thread, site: stored } = apart.by;
         let needed_before = first_after(kept, step);
-        return Some(Lost { line, thread, stored, missing: apart.missing, flushed: None, needed_before });
+        return Some(Lost {
+            line,
+            thread,
+            stored,
+            missing: apart.missing,
+            flushed: None,
+            fenced_by: None,
+            needed_before,
+        });
     }
     // Stores may have been taken together.
     let stored = pending.stores.iter().find(|stored| told.lost.is_some_and(|by| by.step <= stored.step))?;
@@ -189,6 +199,10 @@ fn lost(line: Line, pending: &Pending, stored: &Stored, kept: &[Kept]) -> Lost {
         stored: stored.site,
         missing,
         flushed: flush.map(|mark| mark.site),
+        fenced_by: match missing {
+            CauseKind::MissingFence => flush.and_then(|mark| mark.by_chance),
+            _ => stored.by_chance,
+        },
         needed_before: first_after(kept, from),
     }
 }

@@ -56,6 +56,10 @@ pub(super) struct Memory<'a> {
     pub counters: Option<Counters<'a>>,
     /// Whether the command is told of marks, so that each makes a difference to it.
     tells_marks: bool,
+    /// Whether caches persist; then, the line of the newest cached store, until something follows that it must be durable
+    /// before.
+    caches_persist: bool,
+    newest: Option<u32>,
     /// Transactions that have ended, and whether the program is in one.
     pub ended: u64,
     pub in_transaction: bool,
@@ -83,6 +87,8 @@ impl<'a> Memory<'a> {
             marked: false,
             counters: None,
             tells_marks: false,
+            caches_persist: false,
+            newest: None,
             ended: 0,
             in_transaction: false,
         }
@@ -91,6 +97,12 @@ impl<'a> Memory<'a> {
     /// The command is told of marks: after each it judges the same memory anew.
     pub fn telling_marks(mut self, told: bool) -> Self {
         self.tells_marks = told;
+        self
+    }
+
+    /// On a design whose caches persist, or not.
+    pub fn with_caches_that_persist(mut self, persist: bool) -> Self {
+        self.caches_persist = persist;
         self
     }
 
@@ -113,12 +125,9 @@ impl<'a> Memory<'a> {
         }
         match step.done {
             Done::Mark(_) => self.tells_marks,
-            Done::Fence { .. } => {
-                let lines = self.threads.get(step.thread as usize).into_iter().flatten();
-                lines.into_iter().any(|&line| self.lines[line as usize].pending.would_cover(Some(step.thread)))
-                    || self.counters.as_ref().is_some_and(|counters| counters.would_complete(step.thread))
-            }
-            Done::Flush { at, kind: FlushKind::Clflush, .. } => {
+            Done::Store { .. } => self.newest.is_some(),
+            Done::Fence { .. } => self.would_complete(step.thread),
+            Done::Flush { at, kind: FlushKind::Clflush, .. } if !self.caches_persist => {
                 let known = self.place(at.line).and_then(|line| self.numbers.get(&line));
                 known.is_some_and(|&line| self.lines[line as usize].pending.would_cover(None))
             }
@@ -126,12 +135,29 @@ impl<'a> Memory<'a> {
         }
     }
 
+    /// Whether a fence of the thread makes something durable.
+    fn would_complete(&self, thread: u64) -> bool {
+        let lines = self.threads.get(thread as usize).into_iter().flatten();
+        lines.into_iter().any(|&line| self.lines[line as usize].pending.would_cover(Some(thread)))
+            || self.counters.as_ref().is_some_and(|counters| counters.would_complete(thread))
+    }
+
     pub fn take(&mut self, step: &Step<'_>) {
         self.step += 1;
+        let settles = match step.done {
+            Done::Store { .. } => true,
+            Done::Fence { .. } => self.would_complete(step.thread),
+            Done::Mark(_) => self.tells_marks,
+            _ => false,
+        };
+        if settles && let Some(number) = self.newest.take() {
+            self.settle(number, Pending::flush_at_once);
+        }
         match step.done {
             Done::Store { at, bytes, way, .. } => self.store(step, at, bytes, way),
             Done::Flush { at, kind, .. } => self.flush(step, at.line, kind),
             Done::Fence { .. } => self.fence(step.thread),
+            Done::FenceByChance => self.fence_by_chance(step),
             Done::Annotation { kind, lines, .. } => {
                 for &at in lines {
                     if let (Some(line), Some(counters)) = (self.place(at), &mut self.counters) {
@@ -166,7 +192,7 @@ impl<'a> Memory<'a> {
         let before = self.before(line);
         let number = *self.numbers.entry(line).or_insert_with(|| {
             let digest = keyed_digest(line.0, &before);
-            let (pending, none) = (Pending::new(before), false);
+            let (pending, none) = (Pending::new(before, self.caches_persist), false);
             let known =
                 Known { line, pending, digest, bits: 0.0, open: none, changed: none, fresh: none, touched: none };
             self.lines.push(known);
@@ -195,6 +221,7 @@ impl<'a> Memory<'a> {
             bytes,
             joined: false,
             covered: false,
+            by_chance: None,
         });
         let digest = keyed_digest(line.0, &known.pending.newest);
         self.digest = self.digest.wrapping_sub(known.digest).wrapping_add(digest);
@@ -212,6 +239,9 @@ impl<'a> Memory<'a> {
         if waits {
             self.thread(thread).push(number);
         }
+        if self.caches_persist && !past_caches {
+            self.newest = Some(number);
+        }
     }
 
     fn thread(&mut self, thread: u64) -> &mut Vec<u32> {
@@ -224,7 +254,7 @@ impl<'a> Memory<'a> {
 
     fn flush(&mut self, step: &Step<'_>, at: FileLine, kind: FlushKind) {
         let Some(line) = self.place(at) else { return };
-        let Some(&number) = self.numbers.get(&line) else { return };
+        let Some(&number) = self.numbers.get(&line).filter(|_| !self.caches_persist) else { return };
         if let Some(counters) = &mut self.counters {
             counters.flush(step.thread, line, kind);
         }
@@ -236,7 +266,7 @@ impl<'a> Memory<'a> {
             self.settle(number, Pending::flush_at_once);
         } else {
             let waits = !pending.waits_for(step.thread);
-            pending.flush(Mark { thread: step.thread, site: step.site, step: self.step });
+            pending.flush(Mark { thread: step.thread, site: step.site, step: self.step, by_chance: None });
             if waits {
                 self.thread(step.thread).push(number);
             }
@@ -253,6 +283,13 @@ impl<'a> Memory<'a> {
         }
         lines.clear();
         *self.thread(thread) = lines;
+    }
+
+    /// It is no fence of the program, but what it does is told where nothing else does it.
+    fn fence_by_chance(&mut self, step: &Step<'_>) {
+        for &number in self.threads.get(step.thread as usize).into_iter().flatten() {
+            self.lines[number as usize].pending.fence_by_chance(step.thread, step.site);
+        }
     }
 
     /// Makes something of a line surely durable.

@@ -2,9 +2,10 @@
 
 use super::judging::{Extent, Failing, Judging};
 use super::loss::{Before, Kept, Key, Loss, Lost};
+use super::tally::Points;
 use crate::attribution::places;
 use crate::audit::{self, Rule, Violation};
-use crate::check::wrappers_and;
+use crate::check::{fence_by_chance, wrappers_and};
 use crate::crash::{
     Cause, CauseKind, CauseOutcome, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings,
     KeptLine, LostLine, Names,
@@ -42,7 +43,7 @@ impl Outcome<'_> {
             self.extent.pass,
             judging.recoveries.images,
             self.budget,
-            judging.recovery().named().marks,
+            Points { caches_persist: case.design.drain().is_some(), marks: judging.recovery().named().marks },
         );
         let mut recoveries = judging.recoveries.clone();
         let tally = &self.extent.tally;
@@ -140,6 +141,7 @@ impl Causes<'_> {
                 stored: self.0.shown(lost.stored),
                 missing: lost.missing,
                 flushed: lost.flushed.map(|site| self.0.shown(site)),
+                fenced_by: lost.fenced_by.map(|site| self.0.shown(site)),
                 needed_before: lost.needed_before.map(|site| self.0.shown(site)),
             }
         };
@@ -217,7 +219,11 @@ impl Causes<'_> {
             }
             CauseKind::NothingLost => unreachable!("a line is lost"),
         };
-        format!("The store at {}{others} is lost {kept}: {why}.", text(lost.stored))
+        let by_chance = match lost.fenced_by {
+            Some(site) => format!(" It is fenced only by {}.", fence_by_chance(self.0.place(site))),
+            None => String::new(),
+        };
+        format!("The store at {}{others} is lost {kept}: {why}.{by_chance}", text(lost.stored))
     }
 
     fn violation(&self, cause: &Cause, failing: &Failing, command: &str) -> Violation {
@@ -228,7 +234,7 @@ impl Causes<'_> {
         };
         place.extend(failing.how.told.iter().map(|marks| format!(" and {marks}")));
         let fence = match before {
-            Before::Durable(site) => {
+            Before::Operation(site) => {
                 format!("just before record {record} of the trace (at {})", self.0.place(*site).text)
             }
             Before::Mark => format!("just before the mark that is record {record} of the trace"),

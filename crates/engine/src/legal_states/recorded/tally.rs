@@ -19,6 +19,24 @@ pub(super) const PASSES: [Pass; 3] = [
     Pass { new_kinds: false, extent: Extent::Whole },
 ];
 
+/// Which moments are crash points, besides the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Points {
+    pub caches_persist: bool,
+    /// Marks are, too.
+    pub marks: bool,
+}
+
+impl Points {
+    /// The operations.
+    pub fn what(self) -> &'static str {
+        match self.caches_persist {
+            false => "fence or flush that makes something durable",
+            true => "store, or a fence that makes something durable",
+        }
+    }
+}
+
 /// Counts of one pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
@@ -53,15 +71,11 @@ impl Tally {
         Self { exhaustive: self.exhaustive - self.by_reads, by_reads: 0, ..self }
     }
 
-    /// The sentence; `images`: number of different images that were tried, `budget`: states tried at a point, `marks`:
-    /// whether marks are points.
-    pub fn coverage(&self, plan: CrashPlan, pass: Pass, images: u64, budget: u64, marks: bool) -> String {
+    /// The sentence; `images`: number of different images that were tried, `budget`: states tried at a point.
+    pub fn coverage(&self, plan: CrashPlan, pass: Pass, images: u64, budget: u64, which: Points) -> String {
         let Self { passed, points, exhaustive, singles, .. } = *self;
-        let points_told = match marks {
-            false => "just before a fence or flush that makes something durable, or at the end",
-            true => "just before a fence or flush that makes something durable, before a mark, or at the end",
-        };
-        let points_told = format!("{points_told}; what is legal between them is legal there");
+        let (what, or) = (which.what(), if which.marks { ", before a mark, or" } else { ", or" });
+        let points_told = format!("just before a {what}{or} at the end; what is legal between them is legal there");
         let which = match (plan, pass.new_kinds) {
             (CrashPlan::At(record), _) => format!("before record {record} of the trace"),
             (_, true) => {

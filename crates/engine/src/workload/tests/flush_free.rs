@@ -3,7 +3,7 @@
 
 use super::crash::{explore, explore_broken};
 use super::{config, start, styled};
-use crate::config::LogGranularity;
+use crate::config::{LogGranularity, LogStores};
 use crate::message::{Op, OpBuffer, OpSource, ProgramForm};
 use crate::workload::{WORKLOADS, WorkloadConfig};
 use proptest::prelude::*;
@@ -36,6 +36,35 @@ proptest! {
             prop_assert!(ops.len() < with_flushes, "the plain form flushes");
         }
         prop_assert!(transactions(&config, ProgramForm::FlushFree) == plain);
+    }
+}
+
+#[test]
+fn a_log_past_the_caches_is_the_same_log_and_needs_no_flush() {
+    for workload in WORKLOADS.iter().filter(|workload| workload.has_log) {
+        let mut cached = config(workload.kind, 256, 3, 20);
+        cached.program.copy_bytes = 64;
+        let mut past = cached.clone();
+        past.program.log_stores = LogStores::NonTemporal;
+        let through = |ops: &[Op]| -> Vec<Op> {
+            let as_cached = |op: &Op| match *op {
+                Op::NonTemporalStore { address, length, bytes } => Op::Store { address, length, bytes },
+                op => op,
+            };
+            ops.iter().filter(|op| !matches!(op, Op::Clwb { .. })).map(as_cached).collect()
+        };
+        let flushes = |ops: &[Op]| ops.iter().filter(|op| matches!(op, Op::Clwb { .. })).count();
+        for form in [ProgramForm::Plain, ProgramForm::FlushFree] {
+            for ((ops, bytes), (of_cached, cached_bytes)) in
+                transactions(&past, form).iter().zip(&transactions(&cached, form))
+            {
+                assert!(ops.iter().any(|op| matches!(op, Op::NonTemporalStore { .. })), "{}", workload.name);
+                assert_eq!((through(ops), bytes), (through(of_cached), cached_bytes), "{}", workload.name);
+                assert_eq!(flushes(ops) < flushes(of_cached), form == ProgramForm::Plain);
+            }
+        }
+        let form = ProgramForm::Annotated;
+        assert!(transactions(&past, form) == transactions(&cached, form), "its state word is CounterAtomic");
     }
 }
 

@@ -47,6 +47,7 @@ fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64)
             copy_bytes: 16,
             log_ring: config::ByteSize(8 << 10),
             log_granularity: LogGranularity::Word,
+            log_stores: config::LogStores::Cached,
             log_placement: LogPlacement::Packed,
             item_metadata: ItemMetadata::Beside,
             footprint: config::ByteSize(64 << 10),

@@ -1,6 +1,6 @@
 //! One structure with a log ring in front of it, driven operation by operation.
 
-use crate::config::{ItemMetadata, LogGranularity};
+use crate::config::{ItemMetadata, LogGranularity, LogStores};
 use crate::message::{OpBuffer, ProgramForm};
 use crate::workload::Base;
 use crate::workload::log::{RING_ENTRIES_MIN, entry_bytes};
@@ -12,8 +12,13 @@ use crate::workload::transaction::{Protocol, Scratch, Transaction};
 use std::sync::Arc;
 
 const RING: u64 = 1 << 20;
-const STYLE: Style =
-    Style { copy_bytes: 16, log_granularity: LogGranularity::Line, form: ProgramForm::Plain, leave_out: None };
+const STYLE: Style = Style {
+    copy_bytes: 16,
+    log_granularity: LogGranularity::Line,
+    log_stores: LogStores::Cached,
+    form: ProgramForm::Plain,
+    leave_out: None,
+};
 
 pub(in crate::workload) struct Rig<S> {
     pub structure: Arc<S>,

@@ -27,7 +27,7 @@ impl FlushedCounters {
 
     /// Adds the lines of `range`, which have been flushed.
     pub(super) fn add(&mut self, range: Range<u64>) {
-        if self.form == ProgramForm::Plain {
+        if matches!(self.form, ProgramForm::Plain | ProgramForm::FlushFree) {
             return;
         }
         for block in counter_writebacks(range) {

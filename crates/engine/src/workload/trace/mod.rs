@@ -13,7 +13,10 @@
 //! initial contents of files are kept.
 //!
 //! Checks of a program, which need its threads and addresses as well, read it once, step by step (`steps`). They can name
-//! operations that a program made of the recording leaves out (`omitted`).
+//! operations that a program made of the recording leaves out (`omitted`). A locked instruction that fences by chance, in the
+//! C library or after everything else, is no fence of the program there.
+//!
+//! What a recording lacks of what its program did (`lacks`) is part of its summary.
 //!
 //! In the annotated form the program's own annotations are kept (`annotated`), or, if it has none, the counters of what it
 //! flushes are written back (`counters`); in the flush-free form it does not flush.
@@ -24,6 +27,7 @@ mod counters;
 mod detect;
 mod image;
 mod input;
+mod lacks;
 pub mod lines;
 mod mapping;
 mod marks;
@@ -55,7 +59,7 @@ pub use program::{OPS_PER_FILL, TraceProgram};
 pub use recorded::{TraceWritten, write_trace};
 pub use recording::{AnnotationKind, Expected, FlushKind, StoreWay};
 pub use sites::{Frame, Sites};
-pub use steps::{Done, FileLine, Pointer, Spot, Step, Steps, StepsRead};
+pub use steps::{Done, FenceBy, FileLine, Pointer, Spot, Step, Steps, StepsRead};
 pub use summary::{CutOff, TraceFile, TraceSummary};
 
 /// A checked recording. Cheap to share: programs made from it read the source again.

@@ -187,7 +187,7 @@ impl TraceProgram {
                 Act::Flush { .. } if !self.flushes => {}
                 Act::Flush { address, end, kind } => self.todo.push_back(Todo::Flush { at: address, end, kind }),
                 Act::Fence => self.fence(false),
-                Act::FullFence => self.fence(true),
+                Act::FullFence | Act::Locked => self.fence(true),
                 Act::DeepSync { address, end } => {
                     if self.flushes {
                         self.todo.push_back(Todo::Flush { at: address, end, kind: FlushKind::Clwb });
@@ -280,7 +280,7 @@ impl TraceProgram {
         self.stored.extend_from_slice(self.recording.bytes());
         self.stored_at = address;
         self.of_one = way != StoreWay::Kernel;
-        let non_temporal = way == StoreWay::NonTemporal && self.flushes;
+        let non_temporal = way == StoreWay::NonTemporal;
         self.todo.push_back(Todo::Store { at: address, end: address + u64::from(size), non_temporal });
         if way == StoreWay::Atomic {
             self.fence(true);

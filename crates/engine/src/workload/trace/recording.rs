@@ -1,6 +1,7 @@
 //! The common interface of all formats of recorded programs: one act of the program after the other, with addresses
 //! that the recording can map to files.
 
+use super::lacks::Lack;
 use super::mapping::{Place, RegisteredFile};
 use super::sites::Sites;
 use crate::config::ConfigError;
@@ -40,6 +41,9 @@ pub(super) enum Act {
     Fence,
     /// A fence that later loads wait for too.
     FullFence,
+    /// A locked operation on memory that is not persistent: a fence that later loads wait for too, executed for another
+    /// purpose.
+    Locked,
     /// A flush of `[address, end)` and a fence. By the documentation of libpmem and libpmem2, a deep flush moves the
     /// range to the most reliable persistence domain. The device model has one domain, so a flush and a fence are
     /// enough.
@@ -183,6 +187,10 @@ pub(super) trait Recording: Send {
     fn site(&mut self) -> Site {
         NO_SITE
     }
+    /// Whether the newest act is executed in the C library or the loader, as far as sites are known.
+    fn in_library(&mut self) -> bool {
+        false
+    }
     /// Takes the table of all sites so far.
     fn take_sites(&mut self) -> Sites {
         Sites::default()
@@ -191,6 +199,10 @@ pub(super) trait Recording: Send {
     /// It knows better than its acts, because programs can declare stores that need not be durable.
     fn not_durable(&mut self) -> Option<Vec<Range<u64>>> {
         None
+    }
+    /// What the recording lacks, as of the newest record; `cut_off`: its end is one of it.
+    fn lacks(&self, _cut_off: bool) -> Vec<Lack> {
+        Vec::new()
     }
     /// The thread of the newest act.
     fn thread(&self) -> u64 {

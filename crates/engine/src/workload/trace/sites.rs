@@ -61,6 +61,7 @@ struct Code {
     end: u64,
     object: u32,
     offset: u64,
+    library: bool,
 }
 
 /// Callers that the recording has given: where they lie in [`SiteFinder::addresses`], and their number in `stacks` once it
@@ -101,7 +102,7 @@ impl SiteFinder {
         if known.is_none() {
             self.sites.objects.push(path.to_vec());
         }
-        let code = Code { end: range.end, object: object as u32, offset };
+        let code = Code { end: range.end, object: object as u32, offset, library: is_library(path) };
         if self.code.get(&range.start) == Some(&code) {
             // Reported again, so that reading can begin here.
             return;
@@ -172,6 +173,11 @@ impl SiteFinder {
         site
     }
 
+    /// Whether the code at `pc` is that of the C library or the loader.
+    pub fn is_library(&self, pc: u64) -> bool {
+        self.code.range(..=pc).next_back().is_some_and(|(_, code)| pc < code.end && code.library)
+    }
+
     /// Returns the table of all sites.
     pub fn finish(self) -> Sites {
         self.sites
@@ -225,6 +231,15 @@ impl SiteFinder {
         self.numbers.insert(frames, site);
         site
     }
+}
+
+/// Whether an object file is the C library or the loader, by the names that these have: glibc's, of older versions as well,
+/// and musl's.
+fn is_library(path: &[u8]) -> bool {
+    const NAMES: [&[u8]; 7] =
+        [b"libc.so", b"libc-2.", b"libpthread.so", b"libpthread-2.", b"ld-linux", b"ld-2.", b"ld-musl"];
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    NAMES.iter().any(|of| name.starts_with(of))
 }
 
 #[cfg(test)]
@@ -284,6 +299,17 @@ mod tests {
         let sites = finder.finish();
         assert_eq!(sites.frames(before), [at(0, 0x1004)]);
         assert_eq!([left, middle, right].map(|site| sites.frames(site)[0]), [at(0, 0xffe), at(1, 0x44), at(0, 0x2000)]);
+    }
+
+    #[test]
+    fn the_library_and_the_loader_are_known_by_their_names() {
+        let mut finder = SiteFinder::default();
+        finder.code(0x1000..0x2000, 0, b"/lib/x86_64-linux-gnu/libc.so.6");
+        finder.code(0x3000..0x4000, 0, b"/lib64/ld-linux-x86-64.so.2");
+        finder.code(0x5000..0x6000, 0, b"/opt/libc.so/mylibc.so");
+        finder.code(0x3800..0x3900, 0, b"/opt/libcache.so");
+        let inside = [0xfff, 0x1000, 0x1fff, 0x2000, 0x3000, 0x3800, 0x3900, 0x5000].map(|pc| finder.is_library(pc));
+        assert_eq!(inside, [false, true, true, false, true, false, true, false]);
     }
 
     #[test]

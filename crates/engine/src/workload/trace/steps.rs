@@ -5,6 +5,7 @@
 //! operation is a fence and then a store, as nothing that is stored before it can be overtaken by it.
 
 use super::TraceInput;
+use super::lacks::sentences;
 use super::omitted::{Omitted, Omitting};
 use super::ranges::Ranges;
 use super::recording::{Act, AnnotationKind, FlushKind, Recording, Scratch, StoreWay};
@@ -63,8 +64,11 @@ pub enum Done<'a> {
     Flush { at: Spot, kind: FlushKind, number: u64 },
     /// A flush of memory that no file is mapped to.
     FlushOutside { address: u64 },
-    /// A fence; `full`: of loads too, such as every locked operation is.
-    Fence { full: bool, number: u64 },
+    /// A fence.
+    Fence { by: FenceBy, number: u64 },
+    /// A locked operation that orders what its thread has done as a fence does, but not as one of the program's: it is in the
+    /// C library or the loader, or on memory that is not persistent with nothing after it on memory that is.
+    FenceByChance,
     /// The program says how the counters of these lines must become durable.
     Annotation { kind: AnnotationKind, number: u64, lines: &'a [FileLine] },
     /// The outermost transaction of all threads begins.
@@ -73,6 +77,27 @@ pub enum Done<'a> {
     TxEnd,
     /// The program sets a mark.
     Mark(&'a [u8]),
+}
+
+/// Which instruction fences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FenceBy {
+    /// `sfence`, or a system call.
+    Sfence,
+    /// `mfence`.
+    Mfence,
+    /// A locked operation on persistent memory.
+    Locked,
+    /// A locked operation on other memory.
+    LockedElsewhere,
+}
+
+/// A locked operation on memory that is not persistent, of which it is not known yet what follows it.
+struct Waiting {
+    record: u64,
+    thread: u64,
+    site: Site,
+    number: u64,
 }
 
 /// A step of the program.
@@ -96,6 +121,10 @@ pub struct StepsRead {
     pub records: u64,
     /// How far the recording is valid, if its end is missing.
     pub cut_off: Option<CutOff>,
+    /// What the recording lacks of what the program did, in sentences.
+    pub lacks: Vec<String>,
+    /// Number of threads.
+    pub threads: u64,
     /// The addresses of the stores that are not durable at the end, if the recording itself says so.
     pub not_durable: Option<Vec<Range<u64>>>,
 }
@@ -106,6 +135,8 @@ pub struct Steps {
     flushes: u64,
     fences: u64,
     annotations: u64,
+    /// Locked operations since the last operation on persistent memory, the first of each thread.
+    waiting: Vec<Waiting>,
     /// What is left out.
     omitted: Omitting,
     /// The lines of the newest annotation.
@@ -155,6 +186,7 @@ impl Steps {
             flushes: 0,
             fences: 0,
             annotations: 0,
+            waiting: Vec::new(),
             omitted: Omitted::default().begin(),
             annotated: Vec::new(),
             scratch: Ranges::default(),
@@ -200,6 +232,7 @@ impl Steps {
             }
         };
         if !over {
+            self.end_waiting(visit);
             progress(self.bytes.saturating_sub(told));
         }
         if cut_off && !allow_truncated {
@@ -211,6 +244,8 @@ impl Steps {
         Ok(StepsRead {
             files: names.collect(),
             records,
+            lacks: sentences(&self.recording.lacks(cut_off)),
+            threads: self.recording.totals().threads,
             cut_off: cut_off.then_some(CutOff { records, bytes }),
             sites: self.recording.take_sites(),
             not_durable,
@@ -228,19 +263,26 @@ impl Steps {
     }
 
     fn show(&mut self, act: Act, visit: &mut dyn FnMut(Step<'_>)) {
+        if !self.waiting.is_empty() && self.goes_on(act) {
+            for Waiting { record, thread, site, number } in std::mem::take(&mut self.waiting) {
+                let done = Done::Fence { by: FenceBy::LockedElsewhere, number };
+                visit(Step { record, thread, site, done });
+            }
+        }
         match act {
             Act::Store { address, size, way } => {
                 if way == StoreWay::Atomic {
-                    self.fence(true, visit);
+                    self.fence(FenceBy::Locked, visit);
                 }
                 self.store(address, u64::from(size), way, visit);
             }
             Act::Flush { address, end, kind } => self.flush(address, end, kind, visit),
-            Act::Fence => self.fence(false, visit),
-            Act::FullFence => self.fence(true, visit),
+            Act::Fence => self.fence(FenceBy::Sfence, visit),
+            Act::FullFence => self.fence(FenceBy::Mfence, visit),
+            Act::Locked => self.locked_elsewhere(visit),
             Act::DeepSync { address, end } => {
                 self.flush(address, end, FlushKind::Clwb, visit);
-                self.fence(false, visit);
+                self.fence(FenceBy::Sfence, visit);
             }
             Act::Scratch { address, end, what } => self.scratch(address, end, what, visit),
             Act::TxBegin => visit(self.step(NO_SITE, Done::TxBegin)),
@@ -259,12 +301,52 @@ impl Steps {
         Step { record: self.recording.records(), thread: self.recording.thread(), site, done }
     }
 
-    fn fence(&mut self, full: bool, visit: &mut dyn FnMut(Step<'_>)) {
+    fn fence(&mut self, by: FenceBy, visit: &mut dyn FnMut(Step<'_>)) {
         let site = self.recording.site();
         if !self.omitted.fence() {
-            visit(self.step(site, Done::Fence { full, number: self.fences }));
+            // Before the fourth version of the format an MFENCE may be a locked operation.
+            let done = match by != FenceBy::Sfence && self.recording.in_library() {
+                true => Done::FenceByChance,
+                false => Done::Fence { by, number: self.fences },
+            };
+            visit(self.step(site, done));
         }
         self.fences += 1;
+    }
+
+    /// A locked operation on other memory: what follows says whether it is a fence of the program.
+    fn locked_elsewhere(&mut self, visit: &mut dyn FnMut(Step<'_>)) {
+        if self.recording.in_library() {
+            return self.fence(FenceBy::LockedElsewhere, visit);
+        }
+        let (thread, number) = (self.recording.thread(), self.fences);
+        self.fences += 1;
+        // Of several of a thread with nothing in between, the first has done everything.
+        if !self.omitted.fence() && self.waiting.iter().all(|waiting| waiting.thread != thread) {
+            let (record, site) = (self.recording.records(), self.recording.site());
+            self.waiting.push(Waiting { record, thread, site, number });
+        }
+    }
+
+    /// Whether an act shows that the program goes on with persistent memory.
+    fn goes_on(&mut self, act: Act) -> bool {
+        match act {
+            Act::Locked | Act::Load { .. } | Act::Scratch { .. } | Act::Over { .. } => false,
+            Act::Flush { address, end, .. } | Act::Annotation { address, end, .. } => {
+                self.recording.first_placed(address, end).is_some()
+            }
+            Act::Transactional | Act::Commit | Act::Nothing => self.recording.mark().is_some(),
+            Act::Store { .. } | Act::Fence | Act::FullFence | Act::DeepSync { .. } | Act::TxBegin | Act::TxEnd => true,
+        }
+    }
+
+    /// Nothing follows the locked operations that wait.
+    fn end_waiting(&mut self, visit: &mut dyn FnMut(Step<'_>) -> ControlFlow<()>) {
+        for Waiting { record, thread, site, .. } in std::mem::take(&mut self.waiting) {
+            if visit(Step { record, thread, site, done: Done::FenceByChance }).is_break() {
+                return;
+            }
+        }
     }
 
     fn annotation(&mut self, address: u64, end: u64, kind: AnnotationKind, visit: &mut dyn FnMut(Step<'_>)) {

@@ -1,6 +1,7 @@
 //! The first pass over a recording: checks every record, counts, and gives each file its place on the device.
 
 use super::image::{Images, Pages};
+use super::lacks::sentences;
 use super::mapping::{EXTENT_MAX, RegisteredFile};
 use super::recording::{Act, Populated, Recording};
 use crate::config::ConfigError;
@@ -49,6 +50,8 @@ pub struct TraceSummary {
     pub status: Option<u64>,
     /// How far the recording is valid, if its end is missing.
     pub cut_off: Option<CutOff>,
+    /// What the recording lacks of what the program did, in sentences.
+    pub lacks: Vec<String>,
 }
 
 /// A file's region on the device.
@@ -105,6 +108,7 @@ impl Tally {
                 summary.lines_flushed = summary.lines_flushed.saturating_add(lines);
             }
             Act::Fence | Act::FullFence => summary.fences += 1,
+            Act::Locked => {}
             Act::DeepSync { address, end } => {
                 let lines = lines_mapped(recording, address, end);
                 summary.deep_syncs += 1;
@@ -120,7 +124,7 @@ impl Tally {
     }
 
     /// The summary of everything that was counted, without the files.
-    pub fn finish(self, recording: &dyn Recording) -> TraceSummary {
+    pub fn finish(self, recording: &dyn Recording, cut_off: bool) -> TraceSummary {
         let totals = recording.totals();
         TraceSummary {
             records: recording.records(),
@@ -130,6 +134,7 @@ impl Tally {
             status: totals.status,
             transactions: if self.begun { self.told } else { self.marked },
             transactions_told: self.begun,
+            lacks: sentences(&recording.lacks(cut_off)),
             ..self.summary
         }
     }
@@ -149,7 +154,7 @@ pub(super) fn summarise(
         }
         tally.count(deed.act, recording);
     };
-    let mut summary = tally.finish(recording);
+    let mut summary = tally.finish(recording, cut_off);
     if cut_off {
         let (records, bytes) = (recording.records(), recording.offset());
         if !allow_truncated {

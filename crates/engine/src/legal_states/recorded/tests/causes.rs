@@ -218,7 +218,7 @@ fn designs_whose_lines_keep_their_counters_leave_what_plaintext_leaves() {
     let report = outcome(wrong.clone(), json!({"design": "secpm"})).unwrap();
     assert_eq!((&report["causes"][0]["kind"], &report["violation_count"]), (&json!("missing-fence"), &json!(1)));
     assert_eq!(report["blame"]["who"], "program");
-    for design in ["eadr", "hw-log"] {
+    for design in ["bbe", "hw-log"] {
         let told = outcome(wrong.clone(), json!({"design": design})).unwrap_err().to_string();
         assert!(told.starts_with(&format!("explore legal: which states design '{design}' may leave")), "{told}");
     }
@@ -242,4 +242,48 @@ fn what_has_no_meaning_is_refused_in_one_sentence() {
     }
     let nothing = outcome(Program::new().sfence(1), json!({})).unwrap_err().to_string();
     assert!(nothing.contains("the program stores nothing"), "{nothing}");
+}
+
+#[test]
+fn a_locked_instruction_for_another_purpose_completes_no_flush() {
+    // Nothing follows that makes anything durable, so that only the end shows it.
+    let flushed = Program::new().store(1, 0, "valid").store(2, 1, "data").clwb(3, 0).clwb(4, 1);
+    let report = explored(flushed.clone().locked(5));
+    let lost = &report["causes"][0]["lost"][0];
+    assert_eq!((&report["causes"][0]["kind"], &lost["stored"]["place"]), (&json!("missing-fence"), &json!("0x2")));
+    assert_eq!(lost["fenced_by"]["place"], "0x5");
+    let sentence = report["causes"][0]["sentence"].as_str().unwrap();
+    let ending = " It is fenced only by the locked instruction at 0x5, which is executed for another purpose.";
+    assert!(sentence.ends_with(ending), "{sentence}");
+    assert_eq!(explored(flushed)["causes"][0]["lost"][0]["fenced_by"], Value::Null);
+}
+
+#[test]
+fn where_caches_persist_stores_past_them_are_lost_and_no_others() {
+    let on_eadr = |program: Program| outcome(program, json!({"design": "eadr"})).unwrap();
+    let past = Program::new().past_caches(1, 0, "data");
+    let report = on_eadr(past.clone().store(3, 1, "valid"));
+    let one = &report["causes"][0];
+    assert_eq!((&one["kind"], &one["lost"][0]["stored"]["place"]), (&json!("non-temporal-not-fenced"), &json!("0x1")));
+    assert_eq!(one["lost"][0]["needed_before"]["place"], "0x3");
+    assert_eq!((report["causes"].as_array().unwrap().len(), &report["blame"]["who"]), (1, &json!("program")));
+    assert!(report["assumed"].as_str().unwrap().contains("flushes are left out"), "{report}");
+    // A flush of its line is no fence, on such memory either.
+    assert_eq!(on_eadr(past.clone().clflush(2, 0).store(3, 1, "valid"))["causes"][0]["kind"], one["kind"]);
+    let held = on_eadr(past.sfence(2).store(3, 1, "valid"));
+    assert_eq!((&held["violation_count"], &held["causes"]), (&json!(0), &json!([])), "{held}");
+    let coverage = held["coverage"].as_str().unwrap();
+    assert!(
+        coverage.contains("just before a store, or a fence that makes something durable, or at the end"),
+        "{coverage}"
+    );
+    assert!(coverage.contains("Exhaustive"), "{coverage}");
+    // Cached stores need no flush, and are durable in their order.
+    assert_eq!(on_eadr(Program::new().store(1, 0, "data").store(3, 1, "valid"))["violation_count"], 0);
+    let overtaken = on_eadr(Program::new().store(1, 1, "valid").store(3, 0, "data"));
+    let one = &overtaken["causes"][0];
+    assert_eq!((&one["kind"], &one["kept"][0]["stored"]["place"]), (&json!("nothing-lost"), &json!("0x1")));
+    assert_eq!((&one["before"]["place"], &overtaken["crash_points"]), (&json!("0x3"), &json!(2)));
+    let encrypted = outcome(Program::new().store(1, 0, "data"), json!({"design": "bbe"}));
+    assert!(encrypted.unwrap_err().to_string().contains("explore it on 'unencrypted' or 'eadr'"));
 }

@@ -49,6 +49,11 @@ impl Program {
         Self(self.0.flush(0x16, 0, at, BASE + line * 64))
     }
 
+    /// A locked operation on other memory.
+    fn locked(self, at: u64) -> Self {
+        Self(self.0.locked(at))
+    }
+
     fn sfence(self, at: u64) -> Self {
         Self(self.0.fence(0x17, 0, at))
     }
@@ -96,9 +101,14 @@ struct States {
 
 /// The states that are tried, point by point.
 fn states(bytes: Vec<u8>, extent: Extent, budget: u64) -> Vec<States> {
+    states_where(bytes, extent, budget, false)
+}
+
+/// The same where caches persist, or do not.
+fn states_where(bytes: Vec<u8>, extent: Extent, budget: u64, caches_persist: bool) -> Vec<States> {
     let trace = Trace::from_bytes("t.cptrace", bytes, false).unwrap();
     let base = trace.base();
-    let mut memory = Memory::new(trace.files(), &base, |_| true);
+    let mut memory = Memory::new(trace.files(), &base, |_| true).with_caches_that_persist(caches_persist);
     let mut all = Vec::new();
     let mut at_point = |memory: &mut Memory<'_>, record: u64| {
         let point = Point::of(memory);

@@ -25,6 +25,8 @@ enum Act {
         word: u64,
         value: u8,
     },
+    /// A locked operation on other memory.
+    Elsewhere,
 }
 
 /// What a thread does.
@@ -42,16 +44,23 @@ struct Unit {
     value: u8,
 }
 
-/// Whether flushes and fences among `deeds` guarantee the unit.
-fn guaranteed(unit: &Unit, deeds: &[Deed]) -> bool {
+/// Whether flushes and fences among the first `length` of `whole` guarantee the unit. A locked operation on other memory is a
+/// fence if the program goes on.
+fn guaranteed(unit: &Unit, whole: &[Deed], length: usize) -> bool {
+    let deeds = &whole[..length];
+    let goes_on = whole.iter().rposition(|(_, act)| !matches!(act, Act::Elsewhere));
+    let fences = |at: usize| match whole[at].1 {
+        Act::Fence | Act::Locked { .. } => true,
+        Act::Elsewhere => goes_on.is_some_and(|last| at < last),
+        _ => false,
+    };
     let later = || deeds.iter().enumerate().skip(unit.at + 1);
-    let fence = |act: &Act| matches!(act, Act::Fence | Act::Locked { .. });
     if unit.past {
-        return later().any(|(_, (thread, act))| *thread == unit.thread && fence(act));
+        return later().any(|(at, (thread, _))| *thread == unit.thread && fences(at));
     }
     later().any(|(at, (by, act))| match act {
         Act::Flush { at_once, line } if *line == unit.line => {
-            *at_once || deeds[at + 1..].iter().any(|(thread, act)| thread == by && fence(act))
+            *at_once || later().any(|(other, (thread, _))| other > at && thread == by && fences(other))
         }
         _ => false,
     })
@@ -72,10 +81,21 @@ fn units(deeds: &[Deed]) -> Vec<Unit> {
     units
 }
 
-/// Every image that is legal when power fails after `deeds`.
-fn legal(deeds: &[Deed]) -> BTreeSet<Image> {
-    let units = units(deeds);
-    let sure: Vec<bool> = units.iter().map(|unit| guaranteed(unit, deeds)).collect();
+/// The image that has these units.
+fn image_of(units: &[Unit], set: u64) -> Image {
+    let mut image = Image::new();
+    for unit in (0..units.len()).filter(|unit| set >> unit & 1 == 1).map(|unit| &units[unit]) {
+        let line = image.entry(unit.line).or_insert([0; 64]);
+        line[unit.word as usize * 8..][..8].fill(unit.value);
+    }
+    image.retain(|_, bytes| *bytes != [0; 64]);
+    image
+}
+
+/// Every image that is legal when power fails after the first `length` of the deeds `whole`.
+fn legal(whole: &[Deed], length: usize) -> BTreeSet<Image> {
+    let units = units(&whole[..length]);
+    let sure: Vec<bool> = units.iter().map(|unit| guaranteed(unit, whole, length)).collect();
     let mut images = BTreeSet::new();
     for set in 0..1u64 << units.len() {
         let there = |unit: usize| set >> unit & 1 == 1;
@@ -86,16 +106,25 @@ fn legal(deeds: &[Deed]) -> BTreeSet<Image> {
             of.past || (0..units.len()).all(|other| !before(&units[other]) || there(other))
         };
         if complete && (0..units.len()).all(|unit| !there(unit) || ordered(unit)) {
-            let mut image = Image::new();
-            for unit in (0..units.len()).filter(|&unit| there(unit)).map(|unit| &units[unit]) {
-                let line = image.entry(unit.line).or_insert([0; 64]);
-                line[unit.word as usize * 8..][..8].fill(unit.value);
-            }
-            image.retain(|_, bytes| *bytes != [0; 64]);
-            images.insert(image);
+            images.insert(image_of(&units, set));
         }
     }
     images
+}
+
+/// Every image that is legal when power fails after so many deeds, the last of which need not be over, where caches persist: it has
+/// every word stored through the caches before the last deed, some of the last, and of those past the caches at least what
+/// a fence of their thread guarantees.
+fn legal_where_caches_persist(whole: &[Deed], length: usize) -> BTreeSet<Image> {
+    let units = units(&whole[..length]);
+    let sure: Vec<bool> = units
+        .iter()
+        .map(|unit| if unit.past { guaranteed(unit, whole, length) } else { unit.at + 1 < length })
+        .collect();
+    let sets = 0..1u64 << units.len();
+    sets.filter(|set| (0..units.len()).all(|unit| set >> unit & 1 == 1 || !sure[unit]))
+        .map(|set| image_of(&units, set))
+        .collect()
 }
 
 fn trace(deeds: &[Deed]) -> Vec<u8> {
@@ -111,6 +140,7 @@ fn trace(deeds: &[Deed]) -> Vec<u8> {
                 stream.flush(if at_once { 0x16 } else { 0x14 }, 0, number, BASE + line * 64)
             }
             Act::Fence => stream.fence(0x17, 0, number),
+            Act::Elsewhere => stream.locked(number),
             Act::Locked { line, word, value } => {
                 stream.store(0x13, 0, number, BASE + line * 64 + word * 8, &[value; 8])
             }
@@ -125,6 +155,7 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(past, line, word, words, value)| Act::Store { past, line, word, words, value }),
         3 => (0u8..4, 0u64..2).prop_map(|(kind, line)| Act::Flush { at_once: kind == 0, line }),
         2 => Just(Act::Fence),
+        1 => Just(Act::Elsewhere),
         1 => (0u64..2, 0u64..2, 0u8..3).prop_map(|(line, word, value)| Act::Locked { line, word, value }),
     ]
 }
@@ -141,7 +172,7 @@ proptest! {
         };
         // A point's own images are those that are legal just before its operation.
         for point in &found {
-            let legal = legal(&deeds[..length(point)]);
+            let legal = legal(&deeds, length(point));
             if point.tried == Tried::Every {
                 prop_assert_eq!(&point.images, &legal, "record {}", point.record);
                 prop_assert!(point.exactly.is_some_and(|states| states >= point.images.len() as u64));
@@ -155,10 +186,25 @@ proptest! {
         // They are all that is legal at any time, and not only at these points. Nothing is lost before the first store.
         if found.iter().all(|point| point.tried == Tried::Every) && !units(&deeds).is_empty() {
             let tried: BTreeSet<Image> = found.iter().flat_map(|point| point.images.iter().cloned()).collect();
-            let anywhere: BTreeSet<Image> = (0..=deeds.len()).flat_map(|length| legal(&deeds[..length])).collect();
+            let anywhere: BTreeSet<Image> = (0..=deeds.len()).flat_map(|length| legal(&deeds, length)).collect();
             prop_assert_eq!(tried, anywhere);
         }
         prop_assert_eq!(found.is_empty(), units(&deeds).is_empty());
+    }
+
+    #[test]
+    fn where_caches_persist_every_image_that_is_legal_is_tried_and_no_other(
+        deeds in prop::collection::vec((0u64..2, act()), 1..9),
+    ) {
+        let found = states_where(trace(&deeds), Extent::Whole, u64::MAX, true);
+        let legal = |length| legal_where_caches_persist(&deeds, length);
+        let anywhere: BTreeSet<Image> = (0..=deeds.len()).flat_map(legal).collect();
+        let tried: BTreeSet<Image> = found.iter().flat_map(|point| point.images.iter().cloned()).collect();
+        prop_assert!(tried.is_subset(&anywhere));
+        // Nothing is judged before the first store.
+        if found.iter().all(|point| point.tried == Tried::Every) && !units(&deeds).is_empty() {
+            prop_assert_eq!(tried, anywhere);
+        }
     }
 
     #[test]

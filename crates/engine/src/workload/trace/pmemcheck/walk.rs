@@ -1,5 +1,6 @@
 //! A log with its addresses resolved: records in order, and the mappings at each of them.
 
+use super::super::lacks::Lack;
 use super::super::mapping::{Mappings, Place, RegisteredFile};
 use super::super::marks;
 use super::super::recording::{Act, Deed, Expected, FlushKind, Recording, StoreWay, TakeImage, Totals};
@@ -106,6 +107,9 @@ impl Recording for Walk {
     }
     fn not_durable(&mut self) -> Option<Vec<Range<u64>>> {
         not_persistent(self.reader.after_stop()?)
+    }
+    fn lacks(&self, cut_off: bool) -> Vec<Lack> {
+        std::iter::once(Lack::OfPmemcheck).chain(cut_off.then_some(Lack::End)).collect()
     }
     fn mark(&self) -> Option<&[u8]> {
         self.marks.then_some(self.mark.as_slice())

@@ -5,8 +5,8 @@ use super::varint::{Fields, Problem};
 
 /// The first bytes of a stream, without the version, which follows.
 pub const MAGIC: [u8; 7] = *b"CPTRACE";
-/// The versions: the second has SCRATCH, the third COUNTER_WRITEBACK and COUNTER_ATOMIC.
-pub const VERSIONS: [u8; 3] = [1, 2, 3];
+/// The versions: the second has SCRATCH, the third COUNTER_WRITEBACK and COUNTER_ATOMIC, the fourth LOCKED and LACKS.
+pub const VERSIONS: [u8; 4] = [1, 2, 3, 4];
 /// The most bytes that IMAGE and KERNEL_STORE carry.
 pub const DATA_BYTES_MAX: usize = 1 << 16;
 /// The most bytes of a path or a marker.
@@ -25,7 +25,7 @@ const _: () = assert!(1 + 4 * 10 + ACCESS_BYTES_MAX <= SHORT_BYTES_MAX);
 /// The most bytes of the record that `bytes` begins with.
 pub(super) fn longest(bytes: &[u8]) -> usize {
     match bytes.first() {
-        Some(0x07..=0x18 | 0x20 | 0x21) => SHORT_BYTES_MAX,
+        Some(&(0x07..=0x18 | TAG_LOCKED | 0x20 | 0x21)) => SHORT_BYTES_MAX,
         _ => RECORD_BYTES_MAX,
     }
 }
@@ -34,10 +34,14 @@ pub(super) fn longest(bytes: &[u8]) -> usize {
 pub(super) const TAG_SYNC: u8 = 0x01;
 pub(super) const TAG_END: u8 = 0x7f;
 
+const TAG_LOCKED: u8 = 0x1c;
 const TAG_SCRATCH: u8 = 0x23;
+const TAG_LACKS: u8 = 0x24;
 
-pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1b, 0x20 to 0x23 or 0x7f)");
+pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1c, 0x20 to 0x24 or 0x7f)");
 const SCRATCH: Expected = Expected("0 (stored so far), 1 (from here on) or 2 (no more)");
+const LACKS: Expected =
+    Expected("0 (other processes), 1 (a program by exec), 2 (no exec after all) or 3 (transfers of the kernel)");
 const RANGE: Expected = Expected("a range of 1 to 65536 bytes");
 const SIZE: Expected = Expected("an access of 1 to 64 bytes");
 const CALLERS: Expected = Expected("at most 16 callers");
@@ -50,6 +54,7 @@ impl Record<'_> {
         match self {
             Record::Access { access: Access::Annotation { .. }, .. } | Record::CallersAgain { .. } => VERSIONS[2],
             Record::Scratch { .. } => VERSIONS[1],
+            Record::Fence { kind: FenceKind::Locked, .. } | Record::Lacks { .. } => VERSIONS[3],
             _ => VERSIONS[0],
         }
     }
@@ -78,8 +83,8 @@ pub enum Record<'a> {
     CallersAgain { number: u64 },
     /// A load, a store, a flush or an annotation. `instructions` were executed since the last record.
     Access { instructions: u64, pc: u64, address: u64, access: Access<'a> },
-    /// A fence; `full`: loads wait for it too.
-    Fence { instructions: u64, pc: u64, full: bool },
+    /// A fence.
+    Fence { instructions: u64, pc: u64, kind: FenceKind },
     /// A transaction begins.
     TxBegin { kind: u64 },
     /// A transaction has ended.
@@ -88,8 +93,33 @@ pub enum Record<'a> {
     Mark { text: &'a [u8] },
     /// The program declares that what it stores to `[base, base + length)` need not become durable.
     Scratch { what: Scratch, base: u64, length: u64 },
+    /// The recording lacks something from here on.
+    Lacks { what: Lacks, text: &'a [u8] },
     /// Totals before this record, and the exit status.
     End { records: u64, instructions: u64, status: u64 },
+}
+
+/// Which instruction fences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FenceKind {
+    Sfence,
+    /// Before the fourth version of the format a locked operation on other memory as well.
+    Mfence,
+    /// A locked operation on memory that is not persistent.
+    Locked,
+}
+
+/// What a recording lacks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lacks {
+    /// Processes that the program has started.
+    Processes,
+    /// The program is about to become another one.
+    Exec,
+    /// It has not become that.
+    ExecFailed,
+    /// What the kernel writes to memory after a system call of this name.
+    Transfers,
 }
 
 /// The calls that the code of an operation is inside.
@@ -167,11 +197,13 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
         0x07 => Record::Thread { thread: fields.unsigned()? },
         0x08 => Record::Callers(callers(bytes, &mut fields)?),
         0x09 => Record::CallersAgain { number: fields.unsigned()? },
-        tag @ 0x10..=0x1b => {
+        tag @ 0x10..=TAG_LOCKED => {
             let instructions = fields.unsigned()?;
             last.pc = last.pc.wrapping_add_signed(fields.signed()?);
             match tag {
-                0x17 | 0x18 => Record::Fence { instructions, pc: last.pc, full: tag == 0x18 },
+                0x17 => Record::Fence { instructions, pc: last.pc, kind: FenceKind::Sfence },
+                0x18 => Record::Fence { instructions, pc: last.pc, kind: FenceKind::Mfence },
+                TAG_LOCKED => Record::Fence { instructions, pc: last.pc, kind: FenceKind::Locked },
                 _ => {
                     last.address = last.address.wrapping_add_signed(fields.signed()?);
                     let access = access(tag, &mut fields)?;
@@ -183,13 +215,14 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
         0x21 => Record::TxEnd { kind: fields.unsigned()? },
         0x22 => Record::Mark { text: fields.bytes(TEXT_BYTES_MAX as u64, TEXT)? },
         TAG_SCRATCH => {
-            let what = match fields.unsigned()? {
-                0 => Scratch::Stored,
-                1 => Scratch::Begins,
-                2 => Scratch::Ends,
-                _ => return Err(SCRATCH.into()),
-            };
+            let all = [Scratch::Stored, Scratch::Begins, Scratch::Ends];
+            let what = one_of(&all, fields.unsigned()?).ok_or(SCRATCH)?;
             Record::Scratch { what, base: fields.unsigned()?, length: fields.unsigned()? }
+        }
+        TAG_LACKS => {
+            let all = [Lacks::Processes, Lacks::Exec, Lacks::ExecFailed, Lacks::Transfers];
+            let what = one_of(&all, fields.unsigned()?).ok_or(LACKS)?;
+            Record::Lacks { what, text: fields.bytes(TEXT_BYTES_MAX as u64, TEXT)? }
         }
         TAG_END => {
             Record::End { records: fields.unsigned()?, instructions: fields.unsigned()?, status: fields.unsigned()? }
@@ -197,6 +230,11 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
         _ => return Err(TAG.into()),
     };
     Ok((record, fields.taken(), last))
+}
+
+/// The one of `all` that a number stands for.
+fn one_of<T: Copy>(all: &[T], number: u64) -> Option<T> {
+    all.get(usize::try_from(number).ok()?).copied()
 }
 
 /// The callers from where `fields` of `bytes` is on.

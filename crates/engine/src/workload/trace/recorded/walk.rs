@@ -1,16 +1,20 @@
 //! A recorded trace with its addresses resolved: records in order, and the mappings, files, threads and transactions at
 //! each of them.
 
+use super::super::lacks::Lack;
 use super::super::mapping::{EXTENT_MAX, FILES_MAX, Mappings, Place, RegisteredFile};
 use super::super::marks;
 use super::super::recording::{Act, Deed, Expected, Populated, Recording, StoreWay, TakeImage, Totals};
 use super::super::sites::{CALLERS_NUMBERED, SiteFinder, Sites};
 use super::reader::{RecordReader, Step, stored};
-use super::record::{Access, Callers, Record};
+use super::record::{Access, Callers, FenceKind, Lacks, Record, VERSIONS};
+use super::write::STATUS_UNKNOWN;
 use crate::config::ConfigError;
 use crate::message::{NO_SITE, Site};
 use std::io::Read;
 
+/// The first version of the format that says what a recording lacks.
+const TELLS_LACKS: u8 = VERSIONS[3];
 /// The most threads of a program.
 pub const THREADS_MAX: u64 = 1 << 16;
 
@@ -51,6 +55,7 @@ struct Meaning {
     /// The newest mark, and whether it is the newest record.
     mark: Vec<u8>,
     marks: bool,
+    lacks: Vec<Lack>,
 }
 
 impl Walk {
@@ -91,10 +96,7 @@ impl Meaning {
                 }
                 return Ok(None);
             }
-            Record::File { file, path } => {
-                self.file(file, path)?;
-                return Ok(None);
-            }
+            Record::File { file, path } => return self.file(file, path).map(|()| None),
             Record::Map { base, length, file, offset } => {
                 let file = self.known(file).ok_or(FILE_NUMBER)?;
                 self.mappings.map(file, base, length, offset)?;
@@ -126,11 +128,14 @@ impl Meaning {
                 let joined = self.joins(pc, instructions, &access);
                 return Ok(Some(Deed { instructions, act: self.access(address, &access)?, joined }));
             }
-            Record::Fence { instructions, pc, full } => {
+            Record::Fence { instructions, pc, kind } => {
                 self.pc = Some((pc, true));
                 self.accessed_by = None;
-                let act = if full { Act::FullFence } else { Act::Fence };
-                return Ok(Some(Deed { instructions, act, joined: false }));
+                return Ok(Some(Deed { instructions, act: fence(kind), joined: false }));
+            }
+            Record::Lacks { what, text } => {
+                self.lacks(what, text);
+                None
             }
             Record::Scratch { what, base, length } => {
                 Some(Act::Scratch { address: base, end: base.checked_add(length).ok_or(RANGE)?, what })
@@ -181,6 +186,21 @@ impl Meaning {
             sites.callers_again(number as usize);
         }
         Ok(())
+    }
+
+    fn lacks(&mut self, what: Lacks, text: &[u8]) {
+        let lack = match what {
+            Lacks::Processes => Lack::Processes,
+            Lacks::Exec => Lack::Exec(text.to_owned()),
+            Lacks::Transfers => Lack::Transfers(text.to_owned()),
+            Lacks::ExecFailed => {
+                self.lacks.retain(|lack| !matches!(lack, Lack::Exec(_)));
+                return;
+            }
+        };
+        if !self.lacks.contains(&lack) {
+            self.lacks.push(lack);
+        }
     }
 
     /// The program sets a mark.
@@ -255,6 +275,14 @@ impl Meaning {
     }
 }
 
+fn fence(kind: FenceKind) -> Act {
+    match kind {
+        FenceKind::Sfence => Act::Fence,
+        FenceKind::Mfence => Act::FullFence,
+        FenceKind::Locked => Act::Locked,
+    }
+}
+
 impl Recording for Walk {
     fn next_deed(&mut self, image: TakeImage<'_>) -> Result<Deed, ConfigError> {
         loop {
@@ -296,6 +324,12 @@ impl Recording for Walk {
         self.state.sites.get_or_insert_default();
         true
     }
+    fn in_library(&mut self) -> bool {
+        match (&self.state.sites, self.state.pc) {
+            (Some(sites), Some((pc, _))) => sites.is_library(pc),
+            _ => false,
+        }
+    }
     fn site(&mut self) -> Site {
         match (&mut self.state.sites, self.state.pc) {
             (Some(sites), Some((pc, called))) => sites.find(pc, called),
@@ -307,6 +341,19 @@ impl Recording for Walk {
     }
     fn thread(&self) -> u64 {
         self.state.thread
+    }
+    fn lacks(&self, cut_off: bool) -> Vec<Lack> {
+        let Meaning { status, lacks, .. } = &self.state;
+        let mut all = lacks.clone();
+        // A program that has become another one has no end of its own.
+        if (cut_off || *status == Some(STATUS_UNKNOWN)) && !all.iter().any(|lack| matches!(lack, Lack::Exec(_))) {
+            all.push(Lack::End);
+        }
+        let version = self.reader.version();
+        if version < TELLS_LACKS {
+            all.push(Lack::Untold(version));
+        }
+        all
     }
     fn mark(&self) -> Option<&[u8]> {
         self.state.marks.then_some(self.state.mark.as_slice())

@@ -1,6 +1,7 @@
 //! Makes a file of the stream that the recorder's tool writes into a pipe: every record is checked, and the file is
 //! compressed in frames that each begin with a SYNC, with a table of the frames at its end (the zstd seekable format).
 
+use super::super::lacks::Lack;
 use super::super::recording::{Act, Expected, Recording};
 use super::super::summary::Tally;
 use super::record::{MAGIC, TAG_END, TAG_SYNC};
@@ -49,6 +50,10 @@ pub struct TraceWritten {
     pub status: u64,
     /// Whether the stream had its END. If not, an END was added after its valid part.
     pub complete: bool,
+    /// What the trace lacks of what the program did, in sentences.
+    pub lacks: Vec<String>,
+    /// Whether part of that is in other processes.
+    pub left_to_others: bool,
     /// Bytes of the stream.
     pub stream_bytes: u64,
     /// Bytes of the file.
@@ -87,7 +92,7 @@ pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -
             None => {}
         }
     };
-    let summary = tally.finish(&walk);
+    let summary = tally.finish(&walk, !complete);
     if !complete {
         if summary.records == 0 {
             let expected = "expected a stream that begins with CPTRACE and SYNC";
@@ -113,6 +118,8 @@ pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -
         transactions: summary.transactions,
         status: summary.status.unwrap_or(STATUS_UNKNOWN),
         complete,
+        left_to_others: walk.lacks(!complete).iter().any(Lack::is_of_others),
+        lacks: summary.lacks,
         stream_bytes,
         file_bytes,
     })

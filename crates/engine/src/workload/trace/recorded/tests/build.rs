@@ -94,7 +94,7 @@ impl Stream {
 
     /// CALLERS_AGAIN, which makes the stream one of version 3.
     pub fn callers_again(mut self, number: u64) -> Self {
-        self.bytes[7] = 3;
+        self.bytes[7] = self.bytes[7].max(3);
         self.record(0x09, &[unsigned(number)])
     }
 
@@ -134,10 +134,22 @@ impl Stream {
 
     /// COUNTER_WRITEBACK or COUNTER_ATOMIC, which makes the stream one of version 3.
     pub fn annotate(mut self, tag: u8, pc: u64, address: u64, size: u64) -> Self {
-        self.bytes[7] = 3;
+        self.bytes[7] = self.bytes[7].max(3);
         let [i, pc] = self.at(0, pc);
         let a = self.difference(address);
         self.record(tag, &[i, pc, a, unsigned(size)])
+    }
+
+    /// LOCKED, which makes the stream one of version 4.
+    pub fn locked(mut self, pc: u64) -> Self {
+        self.bytes[7] = 4;
+        self.fence(0x1c, 0, pc)
+    }
+
+    /// LACKS, which makes the stream one of version 4.
+    pub fn lacks(mut self, what: u64, text: &[u8]) -> Self {
+        self.bytes[7] = 4;
+        self.record(0x24, &[unsigned(what), unsigned(text.len() as u64), text.to_vec()])
     }
 
     /// SFENCE or MFENCE.

@@ -64,6 +64,11 @@ fn accesses_flushes_fences_and_the_instructions_between() {
         files: vec![TraceFile { path: "pool".into(), base: 0, size: SIZE }],
         end: SIZE,
         status: Some(3),
+        lacks: vec![
+            "The trace has version 1 of the format, which does not say whether the program left something to other \
+             processes."
+                .to_owned(),
+        ],
         ..TraceSummary::default()
     };
     assert_eq!(*trace.summary(), wanted);
@@ -133,13 +138,13 @@ fn counters_of_what_is_flushed_or_stored_past_the_caches_are_written_back_before
 }
 
 #[test]
-fn the_flush_free_form_flushes_nothing_and_stores_through_the_caches() {
+fn the_flush_free_form_flushes_nothing_and_stores_past_the_caches_what_the_program_does() {
     let trace = open(everything().end(0));
     let wanted: Vec<Did> = operations(&trace, ProgramForm::Plain)
         .into_iter()
         .filter(|did| !matches!(did, Clwb(_) | Clflushopt(_) | Clflush(_)))
-        .map(|did| if let NonTemporal(address, bytes) = did { Store(address, bytes) } else { did })
         .collect();
+    assert!(wanted.iter().any(|did| matches!(did, NonTemporal(..))));
     assert_eq!(operations(&trace, ProgramForm::FlushFree), wanted);
 }
 

@@ -1,6 +1,7 @@
 //! Tests of recorded traces, from the bytes of a stream to operations and back to a file.
 
 pub(crate) mod build;
+mod chance;
 mod files;
 mod malformed;
 mod meaning;

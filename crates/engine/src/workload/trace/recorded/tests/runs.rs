@@ -243,3 +243,29 @@ fn the_annotations_of_a_program_are_what_its_verdict_rests_on() {
     let (fails, _, assumed) = found(&records(true, true), "easy-pm");
     assert!(!fails && assumed.as_str().unwrap().starts_with("A recorded program keeps its own log"));
 }
+
+#[test]
+fn what_lies_in_a_write_combining_buffer_is_lost_where_caches_persist() {
+    let program = |fenced: bool| {
+        let mut stream = Stream::with_file();
+        for n in 0..3u64 {
+            stream = stream.store(0x12, 5, 2, BASE + 64 * (n + 1), b"data");
+            if fenced {
+                stream = stream.fence(0x17, 0, 3);
+            }
+            stream = stream.store(0x11, 5, 4, BASE, &[b'0' + n as u8 + 1; 1]);
+        }
+        stream.lacks(0, b"").end(0)
+    };
+    for (fenced, fails) in [(false, true), (true, false)] {
+        with(&program(fenced), "combining", |path| {
+            let request = json!({"design": "eadr", "workload": path, "recover":
+                "n=$(head -c 1 {pool} | tr -d '\\0'); test $(grep -ao data {pool} | wc -l) -ge ${n:-0}"});
+            let report: Value =
+                serde_json::from_str(&api::crash(&request.to_string(), &|_, _| {}, &Arc::default()).unwrap()).unwrap();
+            assert_eq!(report["recoveries"]["failed"].as_u64().unwrap() > 0, fails, "{report}");
+            assert!(report["assumed"].as_str().unwrap().contains("non-temporal stores"), "{report}");
+            assert_eq!(report["lacks"][0], "The program started other processes, of which nothing is recorded.");
+        });
+    }
+}
