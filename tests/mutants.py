@@ -1,9 +1,9 @@
 """Changes the engine in one place after another and runs its tests, which must fail each time.
 
-cargo-mutants makes the changes: mutants. They are tested in a copy of the repository below target/mutants, so that the sources
-stay as they are and every part builds on what the one before has built. A mutant that all tests survive is listed with a reason
-in crates/engine/mutants/survivors.toml, or it is reported. One mutant takes minutes and all take weeks, so they are divided into
-parts; each part is a sample of all rooms.
+cargo-mutants makes the changes: mutants. They are tested in a copy of the repository below target/mutants, so that the
+sources stay as they are and every part builds on what the one before has built. A mutant that all tests survive is
+listed with a reason in crates/engine/mutants/survivors.toml, or it is reported. One mutant takes minutes and all take
+weeks, so they are divided into parts; each part is a sample of all rooms.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def install() -> Path:
         if shown.split()[-1] == VERSION:
             return program
     command = ["cargo", "install", "--quiet", "--locked", "cargo-mutants", "--version", VERSION]
-    places = ["--root", BUILT / "tool", "--target-dir", BUILT / "tool-build"]
+    places = ["--root", str(BUILT / "tool"), "--target-dir", str(BUILT / "tool-build")]
     subprocess.run([*command, *places], cwd=ROOT, check=True)
     shutil.rmtree(BUILT / "tool-build")
     return program
@@ -131,14 +131,28 @@ def environment() -> dict[str, str]:
 def main() -> int:
     """Runs one part; exits with 1 if a mutant survives that is not listed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", default=f"0/{PARTS}", metavar="K/N", help=f"of N parts the one numbered K, from 0; default 0/{PARTS}")
-    parser.add_argument("--only", action="append", default=[], metavar="REGEX", help="mutants whose name matches; repeatable")
-    parser.add_argument("--tests", default="", metavar="FILTER", help="run only the tests whose names have this; default all")
+    parser.add_argument("--part", default=f"0/{PARTS}", metavar="K/N", help=f"part K of N, from 0; default 0/{PARTS}")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="REGEX", help="mutants whose name matches; repeatable"
+    )
+    parser.add_argument(
+        "--tests", default="", metavar="FILTER", help="run only the tests whose names have this; default all"
+    )
     parser.add_argument("--list", action="store_true", help="list the mutants and test none")
     asked = parser.parse_args()
     program, tree, output = install(), BUILT / "tree", BUILT / "out"
     copy_sources(tree)
-    command = [program, "mutants", "--in-place", "--dir", tree, "--config", tree / FOLDER / "mutants.toml", "--output", output]
+    command: list[str | Path] = [
+        program,
+        "mutants",
+        "--in-place",
+        "--dir",
+        tree,
+        "--config",
+        tree / FOLDER / "mutants.toml",
+        "--output",
+        output,
+    ]
     command += ["--package", "counterpoint-engine", "--shard", asked.part]
     command += [word for regex in asked.only for word in ("--re", regex)]
     if asked.list:

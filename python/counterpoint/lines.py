@@ -22,7 +22,7 @@ class ResponseTimes:
     """Times in ns from the cycle of the trace to the answer, with the wait for earlier accesses.
 
     Attributes:
-        p50: the median; it and `p99`, `p999` (99.9th percentile) are exact to one part in ten thousand.
+        p50: the median; it and `p99`, `p999` (99.9th percentile) are at most one part in a thousand too high.
     """
 
     mean: float

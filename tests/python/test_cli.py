@@ -41,6 +41,13 @@ def test_run_prints_the_figures_that_matter(cli: Cli) -> None:
     assert "99th percentile" in out
 
 
+def test_run_tells_misses_that_fetched_from_secondary_ones_and_leaves_out_what_has_no_value(cli: Cli) -> None:
+    assert re.search(r"counter cache misses +40 fetched, 60 secondary", cli("run", "secpm", "btree").out)
+    without = cli("run", "unencrypted", "btree").out
+    assert "counter cache" not in without
+    assert not re.search(r" -(,|\s|$)", without)
+
+
 def test_every_option_reaches_the_engine_by_its_name(cli: Cli, fake: pytest.MonkeyPatch) -> None:
     seen = []
 

@@ -15,7 +15,7 @@ import counterpoint as cp
 import pictures
 from counterpoint.commands import with_commands
 
-_FAILS_AT = 113
+_FAILS_AT = 142
 """After this event the log line at 0 of write-back on queue must be readable and is not (docs/crash.md)."""
 _LOG_LINE = 'tr[data-address="0"] .state'
 

@@ -24,7 +24,7 @@ def test_a_listed_survivor_is_in_the_sources_and_has_a_reason() -> None:
 
 
 def test_a_run_says_what_was_tested_and_what_became_of_it() -> None:
-    for run in _TABLE["run"]:
+    for run in _TABLE.get("run", []):
         assert {"part", "tests", "cargo_mutants", "killed", "survived", "unviable"} <= set(run), run
         assert all(run[key] >= 0 for key in ("killed", "survived", "unviable"))
 

@@ -82,6 +82,11 @@ def _write(data: bytes, path: Path) -> dict[str, int | bool | list[str]]:
         feeder.join()
 
 
+_VERSION_1 = (
+    "The trace has version 1 of the format, which does not say whether the program left something to other processes."
+)
+
+
 def test_a_pipe_becomes_a_trace_that_replays(tmp_path: Path) -> None:
     path = tmp_path / "program.cptrace"
     written = _write(_stream(), path)
@@ -101,6 +106,8 @@ def test_a_pipe_becomes_a_trace_that_replays(tmp_path: Path) -> None:
         "file_bytes": path.stat().st_size,
         "complete": True,
         "paths": ["pool"],
+        "lacks": [_VERSION_1],
+        "left_to_others": False,
     }
     assert not cp.is_line_trace(path)
     (run,) = cp.replay(path, ["secpm"])
@@ -154,7 +161,8 @@ def test_a_program_without_transactions_is_compared_by_simulated_time(cli: Cli, 
         assert run["transactions"] == 0
         half = pytest.approx(run["simulated_ns"] / 2)
         marks = {"marks": 2, "ns_per_mark": half} if mark else {"marks": 0, "ns_per_mark": None}
-        assert run["recorded"] == {"fences": 2, "ns_per_fence": half, **marks}
+        said = {"assumed": None, "lacks": [_VERSION_1]}
+        assert run["recorded"] == {"fences": 2, "ns_per_fence": half, **marks, **said}
     single = cli("run", "secpm", str(trace))
     assert re.search(r"fences +2, \d+ ns each", single.out)
 

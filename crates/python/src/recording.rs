@@ -62,5 +62,7 @@ fn summary<'py>(py: Python<'py>, written: &TraceWritten) -> PyResult<Bound<'py, 
     }
     summary.set_item("complete", written.complete)?;
     summary.set_item("paths", &written.paths)?;
+    summary.set_item("lacks", &written.lacks)?;
+    summary.set_item("left_to_others", written.left_to_others)?;
     Ok(summary)
 }

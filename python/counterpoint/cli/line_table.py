@@ -63,7 +63,7 @@ def line_table(runs: Sequence[LineRun]) -> RenderableType:
     cycles = any(run.read_response_ns or run.write_response_ns for run in runs)
     return Group(
         Text(f"machine {units.machine(first.machine)}, seed {first.seed}, {first.variant}", style="bold"),
-        Text(f"{name}: {units.number(first.reads)} reads, {units.number(first.writes)} writes{folded}"),
+        Text(f"{name}: {units.count_of(first.reads, 'read')}, {units.count_of(first.writes, 'write')}{folded}"),
         Text("From the trace's cycle to the answer, with the wait for room" if cycles else "The trace has no cycles"),
         _table(runs, _ANSWERS),
         Text("Mean latencies once there is room, and accesses of the media"),

@@ -419,8 +419,8 @@ class Crash:
         secret: the design promises secrecy, so that leaks were looked for.
         interrupted: Ctrl-C ended the exploration, or the search for what follows from it; this is what was finished.
         out_of_time: the time budget ended the exploration, or the search for what follows from it.
-        violations: what did not hold: the first of each rule and line, explained. It begins with an example of each rule;
-            lost data comes before a leaked secret, and then what happens earlier comes first.
+        violations: what did not hold: the first of each rule and line, explained. An example of each rule comes first;
+            lost data comes before a leaked secret, and then what happens earlier before what happens later.
         violation_count: how many violations there were, explained or not.
         left_out: leaks of the running machine in events that are none of the crash points, which do not count; None if
             there were none.

@@ -227,7 +227,7 @@ fn a_set_is_checked_by_itself() {
         ("controller.policy=gem6", "controller.policy"),
         ("design.write_path=write-trough", "write_path 'write-trough' does not exist: did you mean 'write-through'?"),
         ("design.write_paths=deferred", "there is no part 'write_paths': did you mean 'write_path'?"),
-        ("design.write_path", "there is no key 'design.write_path'"),
+        ("design.write_path", "write path.to.key=value"),
         ("controller.wpq_entries", "write path.to.key=value"),
     ] {
         let error = check_set(bad).unwrap_err().0;

@@ -351,7 +351,7 @@ mod tests {
             "program.log_placement" => "packed",
             "program.core_region" => "own-banks",
             "core.flush_overlap" => "overlapped",
-            "program.item_metadata" => "beside",
+            "program.item_metadata" => "inside",
             "controller.aes_pipelined" => "true",
             "controller.counter_atomic_order" => "serialised",
             "controller.aes_hold" => "until-encrypted",

@@ -48,7 +48,7 @@ pub struct KnownStates {
 /// What is known of a durable state.
 #[derive(Clone, Copy, Default)]
 struct KnownState {
-    /// Whether it was booted to see the next pads.
+    /// Whether it was, or is about to be, booted to see the next pads.
     booted: bool,
     /// Whether a boot has found a rule broken.
     broken: bool,
@@ -493,6 +493,7 @@ impl<'a> Explorer<'a> {
         self.violation_checked |= first_violation;
         self.wants.whole_check =
             self.points == 1 || first_violation || (new_state && self.states.is_multiple_of(self.full_check_every));
+        self.known.durable.entry(state).or_default().booted |= self.wants.boot || self.wants.whole_check;
     }
 
     /// Adds the places of the program to what the auditors have found.

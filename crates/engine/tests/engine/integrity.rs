@@ -137,3 +137,24 @@ fn lines_of_bits_that_have_left_the_chip_survive() {
     assert!(left > 0, "{request}: no line of bits has left the chip");
     assert_holds(&with(&request, json!({"points": 20})));
 }
+
+/// A write waits for the hashes of a tree over what the metadata caches can hold, whatever they hold: the figures of
+/// docs/integrity.md.
+#[test]
+fn a_larger_counter_cache_makes_each_write_wait_for_more_hashes() {
+    for (design, size, hashes) in
+        [("star", "1MiB", 5), ("star", "64MiB", 7), ("anubis-asit", "1MiB", 6), ("anubis-asit", "64MiB", 8)]
+    {
+        let [short, long] = [40, 80].map(|latency| {
+            let latency = format!("integrity.hash_latency_ns={latency}");
+            let set = json!([latency, format!("controller.counter_cache_size={size}")]);
+            run(&json!({"design": design, "workload": "array", "machine": "secpm", "footprint": 1 << 20, "transactions": 20,
+                "set": set}))
+        });
+        let waited = |report: &Value| report["core"]["fence_stall_ns"].as_f64().unwrap();
+        let writes = count(&short["nvm"], "data_writes") + count(&short["nvm"], "log_writes");
+        // Some blocks that are fetched are hashed besides.
+        let of_each = (waited(&long) - waited(&short)) / (40.0 * writes as f64);
+        assert_eq!(of_each.round() as u64, hashes, "{design}, {size}: {of_each}");
+    }
+}

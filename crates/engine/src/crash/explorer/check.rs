@@ -87,7 +87,6 @@ impl Explorer<'_> {
     /// The durable state that the last event left was booted, which has shown a broken rule if `broken`.
     pub(super) fn state_booted(&mut self, broken: bool) {
         let known = self.known.durable.entry(self.auditor.state_hash()).or_default();
-        known.booted = true;
         known.broken |= broken;
         self.point_broken_by(broken);
     }
