@@ -25,7 +25,7 @@ FOLDER = Path("crates/engine/mutants")
 SOURCES = Path("crates/engine/src")
 SURVIVORS = ROOT / FOLDER / "survivors.toml"
 BUILT = ROOT / "target/mutants"
-VERSION = "27.1.0"
+CARGO_MUTANTS = "27.1.0"
 """The version of cargo-mutants. Another one finds other mutants."""
 
 PARTS = 200
@@ -71,7 +71,7 @@ def run_table(part: str, tests: str, outcomes: Iterable[tuple[Mutant, str]]) -> 
     """What a run has found, as the table that survivors.toml keeps."""
     of = Counter(summary for _, summary in outcomes)
     return (
-        f'[[run]]\npart = "{part}"\ntests = "{tests or "all"}"\ncargo_mutants = "{VERSION}"\n'
+        f'[[run]]\npart = "{part}"\ntests = "{tests or "all"}"\ncargo_mutants = "{CARGO_MUTANTS}"\n'
         f"killed = {of[CAUGHT] + of[TIMEOUT]}\nsurvived = {of[MISSED]}\nunviable = {of[UNVIABLE]}\n"
     )
 
@@ -93,9 +93,9 @@ def install() -> Path:
     program = BUILT / "tool/bin/cargo-mutants"
     if program.exists():
         shown = subprocess.run([program, "mutants", "--version"], capture_output=True, text=True, check=True).stdout
-        if shown.split()[-1] == VERSION:
+        if shown.split()[-1] == CARGO_MUTANTS:
             return program
-    command = ["cargo", "install", "--quiet", "--locked", "cargo-mutants", "--version", VERSION]
+    command = ["cargo", "install", "--quiet", "--locked", "cargo-mutants", "--version", CARGO_MUTANTS]
     places = ["--root", str(BUILT / "tool"), "--target-dir", str(BUILT / "tool-build")]
     subprocess.run([*command, *places], cwd=ROOT, check=True)
     shutil.rmtree(BUILT / "tool-build")

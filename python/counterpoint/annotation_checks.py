@@ -44,7 +44,7 @@ class Outcome:
         recovered: crashes after which everything held.
         rules: rules that were broken, in alphabetical order.
         sufficient: no rule was broken, and the auditors agree with the boot.
-        first: the violation at the earliest event, None where there is none.
+        first: the first of `Crash.violations`, None where there is none.
     """
 
     crash_points: int

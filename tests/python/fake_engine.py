@@ -53,7 +53,7 @@ _ANNOTATIONS = {
 }
 #: What goes wrong first without an annotation: event, rule and stage. An empty one is superfluous.
 _WITHOUT: dict[str | None, list[tuple[int, str, str]]] = {
-    "prepare-counter-cache-writeback": [(733, "structure", "commit"), (417, "atomicity", "mutate")],
+    "prepare-counter-cache-writeback": [(417, "atomicity", "mutate"), (733, "structure", "commit")],
     "commit-counter-atomic": [(902, "durability", "commit")],
     "flush-data": [(611, "durability", "mutate")],
 }

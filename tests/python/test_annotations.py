@@ -29,7 +29,7 @@ class TestOnAnEngineThatAnswersAtOnce:
         without = found.annotations[0].without
         assert without is not None
         assert without.first is not None
-        assert (without.rules, without.first.crash_event) == (("atomicity", "structure"), 417), "the earliest event"
+        assert (without.rules, without.first.crash_event) == (("atomicity", "structure"), 417), "the one shown first"
 
     def test_the_document_has_every_key(self, cli: Cli) -> None:
         outcome = cli("annotations", "sca", "btree", "--seed", "3", "--json")
@@ -44,6 +44,8 @@ class TestOnAnEngineThatAnswersAtOnce:
             "workload": "btree",
             "seed": 3,
             "complete": {"crash_points": 1000, "recovered": 1000, "rules": [], "sufficient": True, "first": None},
+            "assumed": None,
+            "lacks": [],
         }
         assert mutate == {
             "name": MUTATE,

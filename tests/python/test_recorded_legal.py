@@ -147,7 +147,7 @@ def test_a_counter_that_is_lost_is_a_cause(trace: Trace, cli: Cli, tmp_path: Pat
     assert "Data is durable without its counter" in page
 
 
-@pytest.mark.parametrize("design", ["eadr", "hw-log"])
+@pytest.mark.parametrize("design", ["sepencr", "hw-log"])
 def test_a_design_with_other_states_is_refused(design: str, trace: Trace, cli: Cli) -> None:
     refused = cli(*_legal(trace(_RIGHT), "--recover", _RECOVER, design=design))
     assert (refused.code, refused.out) == (2, "")

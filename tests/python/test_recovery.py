@@ -151,7 +151,7 @@ def test_the_document_and_the_types_say_the_same(cli: Cli) -> None:
         (("osiris", "--cache", "3KiB"), "controller.counter_cache_size = 3KiB must be a power of two times"),
         (("osiris", "--cores", "65"), "cores: 65 is not from 1 to 64"),
         (("osiris", "--seed", "1"), "No such option"),
-        ((), "Missing argument 'DESIGN...'"),
+        ((), "Missing argument 'DESIGN'"),
     ],
 )
 def test_bad_input_gets_a_sentence(arguments: tuple[str, ...], said: str, cli: Cli) -> None:

@@ -1,7 +1,7 @@
 //! Design files: what they say, what is refused, and the built-in files.
 
 use super::*;
-use crate::parts::{Choice, CounterStore, LineAtomicity, WritePath};
+use crate::parts::{Choice, CounterStore, WritePath};
 use std::io::Write;
 use tempfile::NamedTempFile;
 
@@ -247,24 +247,4 @@ fn tables() -> String {
     let rows = registers.iter().map(|part| format!("| `{}` | {} |\n", &part.key["registers.".len()..], part.meaning));
     text += &format!("### `[registers]`\n\n| register | what it holds |\n|---|---|\n{}\n", rows.collect::<String>());
     text + &format!("{}\n", values(&registers[0].values))
-}
-
-/// The auditors hold a design to what its file promises, readers to what its page does.
-#[test]
-fn the_page_of_a_design_promises_for_lines_what_its_file_does() {
-    for name in names() {
-        let path = format!("{}/../../docs/designs/{name}.md", env!("CARGO_MANIFEST_DIR"));
-        let page = std::fs::read_to_string(path).unwrap();
-        let said = page.lines().find_map(|line| line.strip_prefix("- Line atomic: ")).unwrap();
-        let (published, hardened) = said.split_once("hardened, ").unwrap_or((said, said));
-        for (variant, said) in [(Variant::Published, published), (Variant::Hardened, hardened)] {
-            let promised = match said {
-                said if said.contains("`CounterAtomic`") => LineAtomicity::Marked,
-                said if said.starts_with("yes") || said.starts_with("every line") => LineAtomicity::Every,
-                _ => LineAtomicity::None,
-            };
-            let design = find(name, variant).unwrap();
-            assert_eq!(design.promise.line_atomic, promised, "{name} {}: {said}", variant.name());
-        }
-    }
 }

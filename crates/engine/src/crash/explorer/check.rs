@@ -75,7 +75,7 @@ impl Explorer<'_> {
         let leaks = boot.into_observer().finish();
         self.next_pads.take(&self.auditor);
         let kept = self.auditor.boot_over(leaks);
-        self.state_booted(!kept || !broken.is_empty());
+        self.state_judged(!kept || !broken.is_empty());
         for (core, what) in broken {
             self.auditor.structure_broken(core, &what);
         }
@@ -85,7 +85,7 @@ impl Explorer<'_> {
     }
 
     /// The durable state that the last event left was booted, which has shown a broken rule if `broken`.
-    pub(super) fn state_booted(&mut self, broken: bool) {
+    pub(super) fn state_judged(&mut self, broken: bool) {
         let known = self.known.durable.entry(self.auditor.state_hash()).or_default();
         known.broken |= broken;
         self.point_broken_by(broken);

@@ -126,7 +126,7 @@ impl Explorer<'_> {
             if self.verifies { self.unverified.refused(&boot, codec, &self.auditor, whole) } else { Vec::new() };
         let leaks = boot.into_observer().finish();
         let kept = !pads || self.auditor.boot_over(leaks);
-        self.state_booted(!kept || !refused.is_empty());
+        self.state_judged(!kept || !refused.is_empty());
         if let Some(&(line, alarm)) = refused.first() {
             let auditor = &self.auditor;
             self.found.add(Rule::FalseAlarm, line, || {
