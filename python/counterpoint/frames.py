@@ -161,9 +161,8 @@ def _over(above: float | None, below: float | None) -> float | None:
 
 def _row(document: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of one run. Engines before there was integrity do not count what protects it."""
-    row = {"no_writes": None, **flat(document)}
-    if recorded := document.get("recorded"):
-        row["recorded_lacks"] = " ".join(recorded.get("lacks", ())) or None
+    of_recorded = {"recorded_lacks": None} if document.get("recorded") else {}
+    row = {"no_writes": None, **of_recorded, **flat(document)}
     return row | {column: row.get(column, 0) for column in _OF_INTEGRITY} | {"form": _form(document)}
 
 
@@ -261,7 +260,8 @@ def _forms() -> dict[str, str]:
 
 
 def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Scalars of a document by joined names. What stands in a list is named by its level or its name, or left out.
+    """Scalars of a document by joined names. Sentences in a list are joined, too; what else stands in one is named by its
+    level or its name, or left out.
 
     The parts of the design, on top of a document, are left out too.
     """
@@ -272,6 +272,9 @@ def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping):
             row |= flat(value, f"{prefix}{key}_")
         elif isinstance(value, list):
+            if value and all(isinstance(item, str) for item in value):
+                row[f"{prefix}{key}"] = " ".join(value)
+                continue
             for item in value:
                 called = "level" if "level" in item else "name"
                 if called not in item:

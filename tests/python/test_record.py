@@ -207,5 +207,10 @@ def test_what_a_recorded_program_leaves_to_others_is_told_with_every_verdict(
         shown = " ".join(cli(*map(str, command)).out.split())
         assert ("Not in the trace: " in shown) == bool(lacks), command
         assert all(sentence in shown for sentence in lacks), command
-    page = cp.write_report(cp.compare(["unencrypted"], [str(trace)]), tmp_path).read_text()
-    assert all(sentence.replace("'", "&#39;") in page for sentence in lacks)
+    cp.write_report(cp.compare(["unencrypted"], [str(trace)]), tmp_path)
+    store = tmp_path / "store.duckdb"
+    cp.sweep({"axes": {"workload": [str(trace)], "design": ["unencrypted", "secpm"]}}, store=store)
+    cp.write_sweep_page(store, tmp_path)
+    for name in ("report.html", "sweep.html"):
+        page = (tmp_path / name).read_text()
+        assert all(sentence.replace("'", "&#39;") in page for sentence in lacks), name

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from .. import units
-from ..frames import without_writes
+from ..frames import rests_on, without_writes
 from ..papers.model import Chart, Mark
 from ..store import Failure, Store, Sweep
 from . import charts, colours, figures
@@ -104,11 +104,13 @@ def _per_transaction(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _notes(rows: pl.DataFrame) -> list[str]:
-    """Why runs have written nothing to the device, where that is so."""
-    wanted = ["design", "workload", "no_writes"]
-    if not set(wanted) <= set(rows.columns):
+    """What the figures of recorded programs rest on beside their traces, and why runs have written nothing to the device."""
+    wanted = ["design", "workload", "no_writes", "recorded_assumed", "recorded_lacks"]
+    known = rows.select(column for column in wanted if column in rows.columns)
+    if not {"design", "workload"} <= set(known.columns):
         return []
-    return without_writes(rows.select(wanted).drop_nulls(["design", "workload"]).unique(maintain_order=True).to_dicts())
+    told = known.drop_nulls(["design", "workload"]).unique(maintain_order=True).to_dicts()
+    return [*rests_on(told), *(f"{line}." for line in without_writes(told))]
 
 
 def _check_figures(rows: pl.DataFrame, store: Store) -> None:
