@@ -260,8 +260,8 @@ def _forms() -> dict[str, str]:
 
 
 def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Scalars of a document by joined names. Sentences in a list are joined, too; what else stands in one is named by its
-    level or its name, or left out.
+    """Scalars of a document by joined names. Sentences in a list are joined, too; what else stands in one is named by
+    its level or its name, or left out.
 
     The parts of the design, on top of a document, are left out too.
     """

@@ -104,7 +104,7 @@ def _per_transaction(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _notes(rows: pl.DataFrame) -> list[str]:
-    """What the figures of recorded programs rest on beside their traces, and why runs have written nothing to the device."""
+    """What figures of recorded programs rest on beside their traces, and why runs wrote nothing to the device."""
     wanted = ["design", "workload", "no_writes", "recorded_assumed", "recorded_lacks"]
     known = rows.select(column for column in wanted if column in rows.columns)
     if not {"design", "workload"} <= set(known.columns):
