@@ -4,6 +4,9 @@ from collections.abc import Callable
 from os import PathLike
 
 def describe() -> str: ...
+def schemas() -> str:
+    """The JSON Schema of each kind of request, by the function that takes it, as JSON."""
+
 def describe_design(design: str) -> str: ...
 def check_set(set: str) -> None: ...
 def effective_parts(design: str, variant: str, stated: list[str]) -> str:

@@ -17,6 +17,12 @@ fn describe() -> String {
     api::describe()
 }
 
+/// The JSON Schema of each kind of request, by the function that takes it, as JSON.
+#[pyfunction]
+fn schemas() -> String {
+    api::schemas()
+}
+
 /// The entry of `describe` for one design, built-in or a file, with its parts in both readings, as JSON.
 #[pyfunction]
 fn describe_design(design: &str) -> PyResult<String> {
@@ -134,6 +140,7 @@ fn scene(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::quiet_panics();
     module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(schemas, module)?)?;
     module.add_function(wrap_pyfunction!(describe_design, module)?)?;
     module.add_function(wrap_pyfunction!(effective_parts, module)?)?;
     module.add_function(wrap_pyfunction!(check_set, module)?)?;

@@ -35,6 +35,7 @@ pub use check::{annotations, check};
 pub use crash::{crash, scene};
 pub use lines::trace_kind;
 pub use recovery::recovery;
+pub use request::schemas;
 pub use runs::{replay, resolve, run_many, run_many_in};
 
 /// Called with how much is done, and of how much: transactions, or bytes of traces of memory lines.

@@ -1,47 +1,16 @@
 //! What recovery costs: from a design, a machine and sizes to a report.
 
 use super::Progress;
-use super::request::{self, RequestKind, sizes, variant, whole};
+use super::request::{self, Recovery};
 use super::runs::unless_interrupted;
 use crate::assembly::encryption;
-use crate::config::{self, CORES_MAX, ConfigError, Variant};
+use crate::config::{self, CORES_MAX, ConfigError};
 use crate::design;
 use crate::recovery_cost::{PAPERS_NS_PER_LINE, cost, sized, small};
 use crate::run::Failure;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// The cost of the recovery of a design.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Recovery {
-    /// The design: a name, or the path of a design file.
-    pub design: String,
-    /// The reading of the design's paper.
-    #[serde(deserialize_with = "variant")]
-    pub variant: Option<Variant>,
-    /// The machine: a preset name or a TOML file.
-    pub machine: Option<String>,
-    /// Overrides, `path.to.key=value`.
-    pub set: Vec<String>,
-    /// Number of cores.
-    #[serde(deserialize_with = "whole")]
-    pub cores: Option<u64>,
-    /// Capacities of the device; without any, that of the machine.
-    #[serde(deserialize_with = "sizes")]
-    pub memory: Vec<u64>,
-    /// Capacities of the caches of counters and of nodes; without any, those of the machine.
-    #[serde(deserialize_with = "sizes")]
-    pub cache: Vec<u64>,
-    /// Whether a small memory is really recovered, too.
-    pub measure: bool,
-}
-
-impl RequestKind for Recovery {
-    const KIND: &'static str = "a cost of recovery";
-}
 
 /// What the recovery of a design costs, for every size of memory and of the caches: `recovery --json`. `progress` receives
 /// costs that are known, of all.

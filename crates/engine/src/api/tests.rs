@@ -50,6 +50,25 @@ fn after_an_interruption_no_further_run_starts() {
 }
 
 #[test]
+fn the_schema_of_a_request_describes_every_field() {
+    let schemas: Value = serde_json::from_str(&schemas()).unwrap();
+    assert_eq!(schemas.as_object().unwrap().len(), 6);
+    for (request, schema) in schemas.as_object().unwrap() {
+        let properties = schema["properties"].as_object().unwrap();
+        let mut ordered: Vec<&str> = schema["x-order"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        ordered.sort_unstable();
+        assert_eq!(ordered, properties.keys().collect::<Vec<_>>(), "{request}");
+        for (name, property) in properties {
+            let told = property["description"].as_str().unwrap_or_default();
+            assert!(told.ends_with('.') && !told.contains('\n'), "{request}: {name}: {told}");
+            assert!(!property["type"].is_null() && property.get("default").is_none(), "{request}: {name}");
+        }
+    }
+    assert_eq!(schemas["crash"]["properties"]["explore"]["enum"], json!(["schedule", "schedules", "legal"]));
+    assert_eq!(schemas["crash"]["properties"]["recover"]["type"], "string");
+}
+
+#[test]
 fn a_key_of_another_kind_of_request_is_refused() {
     let of_crash = [
         ("points", json!("all")),

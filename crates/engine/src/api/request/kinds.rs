@@ -1,0 +1,236 @@
+//! The kinds of values that requests have. Each says in the schema what may be given; those that are read in a way of
+//! their own say how, so that an error sentence names what is wrong.
+
+use super::explore::Explore;
+use crate::config::{ByteSize, Variant};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+/// A kind of value.
+pub(in crate::api) trait Kind {
+    /// The front end's name of it, from which the type in Python and the form on the command line follow.
+    const NAME: &'static str;
+
+    /// What JSON may be given.
+    fn schema() -> Value;
+}
+
+/// A kind of value that is read in a way of its own.
+pub(in crate::api) trait Read: Kind {
+    type Value: Serialize;
+
+    /// The value; or what is wrong with it, without the name of the field.
+    fn read(given: &Value) -> Result<Self::Value, String>;
+}
+
+/// A field of kind `K`, for the attributes of the fields: `serde(with = "As::<K>")`, or `schemars(with = "As<K>")` if
+/// the field is read as its type is.
+pub(in crate::api) struct As<K>(PhantomData<K>);
+
+impl<K: Read> As<K> {
+    pub(in crate::api) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<K::Value, D::Error> {
+        K::read(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+
+    pub(in crate::api) fn serialize<S: Serializer>(value: &K::Value, serializer: S) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+}
+
+impl<K: Kind> JsonSchema for As<K> {
+    fn schema_name() -> Cow<'static, str> {
+        K::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut schema = Schema::try_from(K::schema()).expect("the schema of a kind is an object");
+        schema.insert("x-kind".to_owned(), K::NAME.into());
+        schema
+    }
+}
+
+/// A whole number.
+pub(in crate::api) struct Count;
+
+impl Kind for Count {
+    const NAME: &'static str = "count";
+
+    fn schema() -> Value {
+        json!({"type": "integer", "minimum": 0, "maximum": u64::MAX})
+    }
+}
+
+impl Read for Count {
+    type Value = Option<u64>;
+
+    fn read(given: &Value) -> Result<Option<u64>, String> {
+        whole_number(given).map(Some)
+    }
+}
+
+/// A number of bytes, or a text with a unit.
+pub(in crate::api) struct Size;
+
+impl Kind for Size {
+    const NAME: &'static str = "size";
+
+    fn schema() -> Value {
+        let pattern = "^[0-9]+(B|KiB|MiB|GiB|TiB)?$";
+        json!({"type": ["integer", "string"], "minimum": 0, "maximum": u64::MAX, "pattern": pattern})
+    }
+}
+
+impl Read for Size {
+    type Value = Option<u64>;
+
+    fn read(given: &Value) -> Result<Option<u64>, String> {
+        bytes(given).map(Some)
+    }
+}
+
+/// Several sizes.
+pub(in crate::api) struct Sizes;
+
+impl Kind for Sizes {
+    const NAME: &'static str = "sizes";
+
+    fn schema() -> Value {
+        json!({"type": "array", "items": Size::schema()})
+    }
+}
+
+impl Read for Sizes {
+    type Value = Vec<u64>;
+
+    fn read(given: &Value) -> Result<Vec<u64>, String> {
+        Vec::<Value>::deserialize(given).map_err(|error| error.to_string())?.iter().map(bytes).collect()
+    }
+}
+
+impl Kind for Variant {
+    const NAME: &'static str = "variant";
+
+    fn schema() -> Value {
+        json!({"type": "string", "enum": Variant::ALL.map(Variant::name)})
+    }
+}
+
+impl Read for Variant {
+    type Value = Option<Variant>;
+
+    fn read(given: &Value) -> Result<Option<Variant>, String> {
+        named_variant(&text(given)?).map(Some)
+    }
+}
+
+impl Kind for Explore {
+    const NAME: &'static str = "name";
+
+    fn schema() -> Value {
+        json!({"type": "string", "enum": Explore::ALL.map(Explore::name)})
+    }
+}
+
+impl Read for Explore {
+    type Value = Option<Explore>;
+
+    fn read(given: &Value) -> Result<Option<Explore>, String> {
+        let name = text(given)?;
+        let found = Explore::ALL.into_iter().find(|explore| explore.name() == name);
+        found.map(Some).ok_or_else(|| does_not_exist(&name, &Explore::ALL.map(Explore::name)))
+    }
+}
+
+/// A name, or the path of a file instead of one.
+pub(in crate::api) struct NameOrPath;
+
+impl Kind for NameOrPath {
+    const NAME: &'static str = "name-or-path";
+
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+/// The path of a file or folder.
+pub(in crate::api) struct Path;
+
+impl Kind for Path {
+    const NAME: &'static str = "path";
+
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+/// Values of machine and design that are changed.
+pub(in crate::api) struct Assignments;
+
+impl Kind for Assignments {
+    const NAME: &'static str = "set";
+
+    fn schema() -> Value {
+        json!({"type": "array", "items": {"type": "string", "pattern": "="}})
+    }
+}
+
+/// What a program leaves out.
+pub(in crate::api) struct LeftOut;
+
+impl Kind for LeftOut {
+    const NAME: &'static str = "left-out";
+
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+/// Whether to do what is done by default.
+pub(in crate::api) struct Switch;
+
+impl Kind for Switch {
+    const NAME: &'static str = "switch";
+
+    fn schema() -> Value {
+        json!({"type": "boolean"})
+    }
+}
+
+/// A command line that the front end finds, where the user switches on that it is used.
+pub(in crate::api) struct FoundCommand;
+
+impl Kind for FoundCommand {
+    const NAME: &'static str = "flag";
+
+    fn schema() -> Value {
+        json!({"type": "array", "items": {"type": "string"}})
+    }
+}
+
+pub(in crate::api) fn named_variant(name: &str) -> Result<Variant, String> {
+    Variant::from_name(name).ok_or_else(|| does_not_exist(name, &Variant::ALL.map(Variant::name)))
+}
+
+fn does_not_exist(name: &str, known: &[&str]) -> String {
+    let (last, others) = known.split_last().expect("there is a name");
+    format!("'{name}' does not exist: {} or {last}", others.join(", "))
+}
+
+fn text(given: &Value) -> Result<String, String> {
+    String::deserialize(given).map_err(|error| error.to_string())
+}
+
+fn bytes(value: &Value) -> Result<u64, String> {
+    match value {
+        Value::String(text) => text.parse().map(|ByteSize(bytes)| bytes),
+        other => whole_number(other),
+    }
+}
+
+fn whole_number(value: &Value) -> Result<u64, String> {
+    value.as_u64().ok_or_else(|| format!("{value} is not a whole number from 0 to {}", u64::MAX))
+}

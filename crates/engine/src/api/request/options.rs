@@ -1,0 +1,322 @@
+//! Every option of every kind of request, stated here and nowhere else. `make contract` writes what the front end says
+//! of them.
+//!
+//! | of a field | becomes |
+//! |---|---|
+//! | its documentation | that of the keyword in Python |
+//! | its type, or its kind (`with`) | the type in Python, and the form on the command line |
+//! | `x-help` | the help of the flag; a field without it is no flag. One of several requests with the field says it |
+//! | `x-flag`, `x-metavar` | the flag, if it is not the name, and its value, if it is not that of the kind |
+//! | `x-typed` | its place in a command that shows a violation again |
+//! | its place | that in documents and in `--help` |
+
+use super::explore::{Explore, Points};
+use super::kinds::{As, Assignments, Count, FoundCommand, LeftOut, NameOrPath, Path, Size, Sizes, Switch};
+use crate::config::Variant;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The fields of every kind of request.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Common {
+    /// The design: a name, or the path of a design file.
+    pub design: String,
+    /// The name of a workload, or the path of a trace.
+    pub workload: String,
+    /// `"hardened"` (default) or `"published"`.
+    #[serde(with = "As::<Variant>")]
+    #[schemars(extend("x-help" = "The papers made safe (hardened, default), or read literally.", "x-typed" = 10))]
+    pub variant: Option<Variant>,
+    /// A preset's name or the path of a TOML file; default the first design's preset.
+    #[schemars(with = "As<NameOrPath>", extend("x-typed" = 30,
+        "x-help" = "One machine for all designs; default the first design's preset."))]
+    pub machine: Option<String>,
+    /// Machine values to change, `{"controller.wpq_entries": 64}` or `["controller.wpq_entries=64"]`.
+    #[schemars(with = "As<Assignments>", extend("x-typed" = 40,
+        "x-help" = "Change a value of the machine or the design; repeatable."))]
+    pub set: Vec<String>,
+    /// Seed of every random stream.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "Seed of every random stream; default 1.", "x-typed" = 20))]
+    pub seed: Option<u64>,
+    /// Measured transactions per core.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-typed" = 200,
+        "x-help" = "Measured transactions per core, 1 to 10^9; a trace runs to its end."))]
+    pub transactions: Option<u64>,
+    /// Transactions per core before measuring begins.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-typed" = 80,
+        "x-help" = "Transactions per core before measuring begins, 0 to 10^9; a trace has none."))]
+    pub warmup: Option<u64>,
+    /// Bytes of populated structure, the total over all cores.
+    #[serde(with = "As::<Size>")]
+    #[schemars(extend("x-help" = "Populated structure over all cores, as in 64MiB.", "x-typed" = 70))]
+    pub footprint: Option<u64>,
+    /// Replay the good part of a trace that is cut off.
+    #[schemars(extend("x-help" = "Use the good part of a trace that is cut off.", "x-typed" = 190))]
+    pub allow_truncated: bool,
+    /// Bytes of user data in a transaction, a multiple of 64.
+    #[serde(with = "As::<Size>")]
+    #[schemars(extend("x-typed" = 50,
+        "x-help" = "Bytes of user data in a transaction, a multiple of 64 up to 64KiB."))]
+    pub tx_size: Option<u64>,
+    /// Cores, one program instance each.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "Cores, 1 to 64, one program instance each; a trace has one.", "x-typed" = 60))]
+    pub cores: Option<u64>,
+}
+
+/// One simulation.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Run {
+    #[serde(flatten)]
+    pub common: Common,
+    /// What to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs have it.
+    #[schemars(with = "As<LeftOut>", extend("x-help" = "Leave an annotation or a step out of the program.",
+        "x-typed" = 130))]
+    pub leave_out: Option<String>,
+    /// File that gets every stage's events, readable by Perfetto.
+    #[schemars(with = "As<Path>", extend("x-help" = "Write every stage's events for Perfetto."))]
+    pub timeline: Option<String>,
+    /// Report what each source line of a recorded program costs, if the recording has source lines; not together with
+    /// `timeline`.
+    #[schemars(extend("x-help" = "Show how long commit waits for each source line of a recorded program."))]
+    pub by_line: bool,
+}
+
+/// One replay of a trace of memory lines.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Lines {
+    #[serde(flatten)]
+    pub common: Common,
+    /// Frequency of the clock whose cycles the trace has; default 1000, one cycle per nanosecond.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-flag" = "--trace-clock", "x-metavar" = "MHZ",
+        "x-help" = "Clock of the cycles of a trace of memory lines, 1 to 1000000; default 1000, a cycle a \
+        nanosecond."))]
+    pub trace_clock_mhz: Option<u64>,
+}
+
+/// An exploration of the crashes of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Crash {
+    #[serde(flatten)]
+    pub common: Common,
+    /// `"all"`, or how many events to crash after, spread over the run. Default: all.
+    #[schemars(with = "As<Points>", extend(
+        "x-help" = "Events to crash after: all (the default), or N spread over the run."))]
+    pub points: Option<Points>,
+    /// Crash after this event only; not together with `points`.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-typed" = 230,
+        "x-help" = "Crash after this event only, counted from 1; of legal states, at this record of the trace."))]
+    pub at_event: Option<u64>,
+    /// Crash only after the first mark of a recorded program with this text; not together with `at_event`.
+    #[schemars(extend("x-metavar" = "TEXT", "x-help" = "Crash only after this mark of a recorded program."))]
+    pub from_mark: Option<String>,
+    /// Crash only before the first mark with this text, or the first after that of `from_mark`.
+    #[schemars(extend("x-metavar" = "TEXT", "x-help" = "Crash only before this mark of a recorded program."))]
+    pub to_mark: Option<String>,
+    /// Cut power again after every step of the recovery, for every durable state that the crashes leave.
+    #[schemars(extend("x-help" = "Cut power again after every step of recovery."))]
+    pub nested: bool,
+    /// How many times in a row, 1 to 4; 1 if only `nested` is given.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "Cut power again N times in a row, 1 to 4.", "x-typed" = 210))]
+    pub nested_depth: Option<u64>,
+    /// The name of a mechanism of the design to switch off, one of `faults()`.
+    #[schemars(extend("x-metavar" = "FAULT", "x-typed" = 90,
+        "x-help" = "Switch a mechanism of the design off, see `counterpoint faults`."))]
+    pub fault: Option<String>,
+    /// `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
+    /// prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that the
+    /// persistency model and the rules of the hardware allow. A recorded program needs `recover` for that, and
+    /// `at_event` is then the number of a record of its trace.
+    #[serde(with = "As::<Explore>")]
+    #[schemars(extend("x-typed" = 150,
+        "x-help" = "The simulated schedule (default), others as well, or every legal state."))]
+    pub explore: Option<Explore>,
+    /// Legal states, as far as recovery can distinguish them, that are judged at one fence before the rest is bounded
+    /// and sampled; of a recorded program, memories that are tried at one crash point before the rest is bounded.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-typed" = 170,
+        "x-help" = "Classes of legal states to judge at a fence, at least 1; default 50000, of a recorded program 256 \
+        memories."))]
+    pub states: Option<u64>,
+    /// How many schedules; default 16.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "How many schedules to explore, at least 1; default 16."))]
+    pub schedules: Option<u64>,
+    /// Number of one schedule; 0 (default) is that of the machine itself.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "Explore this schedule; 0 (default) is the machine's own.", "x-typed" = 160))]
+    pub schedule: Option<u64>,
+    /// What to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs have it.
+    #[schemars(with = "As<LeftOut>")]
+    pub leave_out: Option<String>,
+    /// Numbers of annotations to leave out of a recorded program, from 0.
+    #[schemars(extend("x-typed" = 140,
+        "x-help" = "Leave out annotation N of a recorded program, counted from 0; repeatable."))]
+    pub omit_annotations: Vec<u64>,
+    /// What an attacker does to the media: names of attacks, or `"all"`. He tries one change of each kind in each
+    /// durable state, with and without another power cut during the boot, and before each access of the running machine
+    /// to memory.
+    #[schemars(extend("x-metavar" = "ATTACK", "x-typed" = 220,
+        "x-help" = "Attack the media, off and running: all, or a kind; repeatable."))]
+    pub attack: Vec<String>,
+    /// He attacks one of so many distinct states and accesses; default each.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "Attack one of N states and accesses, at least 1; default each."))]
+    pub attack_every: Option<u64>,
+    /// Count the crashes by the stage of the transaction in flight; needs every event of one schedule.
+    #[schemars(extend(
+        "x-help" = "Count crashes by the stage of the transaction in flight; needs every event of one schedule."))]
+    pub stages: bool,
+    /// Look for the smallest run that breaks the same rules. It needs every event as a crash point, and is then the
+    /// default.
+    #[schemars(with = "As<Switch>")]
+    pub shrink: Option<bool>,
+    /// If a rule is broken, find out whether the program, the design or the annotations are wrong; the default.
+    #[schemars(with = "As<Switch>")]
+    pub blame: Option<bool>,
+    /// A shell command that does the recovery of a recorded program. It runs on files with the memory that a boot finds
+    /// at each crash point, and exits with 0 if it recovers. `{pool}` in it stands for the path of the first file of
+    /// the trace, `{folder}` for the folder with all of them, `{marks}` for a file with the marks that the program had
+    /// set, one a line, and `{event}` for the number of the crash point.
+    #[schemars(extend("x-metavar" = "COMMAND", "x-typed" = 100,
+        "x-help" = "Run this on {pool}, the memory that a boot of a recorded program finds."))]
+    pub recover: Option<String>,
+    /// Do not run the command first on memory of which nothing is lost, as the program finds it and as it leaves it. A
+    /// command that fails there is refused.
+    #[schemars(extend("x-help" = "Do not run that command first where no power has failed.", "x-typed" = 120))]
+    pub no_preflight: bool,
+    /// Time limit in seconds for one such command; default 60.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-metavar" = "SECONDS", "x-typed" = 110,
+        "x-help" = "Time limit for one such command, 1 to 86400; default 60."))]
+    pub recover_timeout: Option<u64>,
+    /// How many such commands run at a time, at most one for each processor, which is the default. The verdict does not
+    /// depend on it.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "Such commands at a time, at most one for each processor, which is the default."))]
+    pub recover_jobs: Option<u64>,
+    /// For `explore="legal"`: at crash points with more legal states than `states`, also run the command under
+    /// Valgrind, which notes what it reads. One run then decides all states that agree on that. Such a run takes half a
+    /// second or more; off by default.
+    #[schemars(with = "As<FoundCommand>", extend("x-typed" = 180,
+        "x-help" = "Watch what that command reads: a run decides all legal states equal there; needs Valgrind."))]
+    pub watch_reads: Vec<String>,
+    /// End the exploration with this many memories on which the command fails; default none.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "End with N memories on which the command fails, at least 1."))]
+    pub stop_after: Option<u64>,
+    /// End the exploration after so many seconds; default none.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-metavar" = "SECONDS", "x-help" = "End the exploration after so many seconds, 1 to 604800."))]
+    pub time_budget: Option<u64>,
+    /// How many threads judge power failures during recovery and attacks, at most one for each processor; 0 (default)
+    /// is one for each. The verdict does not depend on it.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend(
+        "x-help" = "Threads that judge attacks and failures of recovery; 0 (default) is one per processor."))]
+    pub workers: Option<u64>,
+    /// Where the temporary folder for these files is created; default the system's temporary folder.
+    #[schemars(with = "As<Path>", extend("x-flag" = "--recover-dir", "x-metavar" = "DIR",
+        "x-help" = "Where the temporary folder for {pool} is created."))]
+    pub recover_folder: Option<String>,
+    /// A folder in which the files of the first failure are kept.
+    #[schemars(with = "As<Path>")]
+    pub recover_keep: Option<String>,
+    /// For a recorded program: names of functions that only flush or fence, besides the usual ones; causes and
+    /// violations are shown at the line that calls them.
+    #[schemars(extend("x-flag" = "--wrapper", "x-help" = "A function that only flushes or fences; repeatable."))]
+    pub wrappers: Vec<String>,
+}
+
+/// A picture of the crash of a run: a window of its events.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Window {
+    #[serde(flatten)]
+    pub common: Common,
+    /// The event to look at; default the beginning of the run.
+    #[serde(with = "As::<Count>")]
+    pub at_event: Option<u64>,
+    /// Number of the schedule; default that of the machine itself.
+    #[serde(with = "As::<Count>")]
+    pub schedule: Option<u64>,
+    /// The name of a mechanism of the design to switch off, one of `faults()`.
+    pub fault: Option<String>,
+    /// What to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`.
+    #[schemars(with = "As<LeftOut>")]
+    pub leave_out: Option<String>,
+}
+
+/// A check of a recorded program.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Check {
+    /// The path of the trace.
+    pub trace: String,
+    /// The design on which the cost of useless operations is measured: a name, or the path of a design file.
+    pub design: Option<String>,
+    /// How many findings get a cost of their own.
+    #[serde(with = "As::<Count>")]
+    pub top: Option<u64>,
+    /// The reading of the design, `"hardened"` (default) or `"published"`.
+    #[serde(with = "As::<Variant>")]
+    pub variant: Option<Variant>,
+    /// A preset's name or the path of a TOML file; default the design's preset.
+    #[schemars(with = "As<NameOrPath>")]
+    pub machine: Option<String>,
+    /// Machine values to change, `["controller.wpq_entries=64"]`.
+    #[schemars(with = "As<Assignments>")]
+    pub set: Vec<String>,
+    /// Seed of every random stream.
+    #[serde(with = "As::<Count>")]
+    pub seed: Option<u64>,
+    /// Check the good part of a trace that is cut off.
+    pub allow_truncated: bool,
+    /// The text of marks that the program sets; at each of them, every store must be durable.
+    #[schemars(extend("x-metavar" = "TEXT", "x-help" = "Every store must be durable when the program sets this mark."))]
+    pub mark: Option<String>,
+    /// Names of functions that only flush or fence, besides the usual ones: findings are shown at the line that calls
+    /// them.
+    pub wrappers: Vec<String>,
+}
+
+/// The cost of the recovery of a design.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Recovery {
+    /// The design: a name, or the path of a design file.
+    pub design: String,
+    /// `"hardened"` (default) or `"published"`.
+    #[serde(with = "As::<Variant>")]
+    pub variant: Option<Variant>,
+    /// A preset's name or the path of a TOML file; default the first design's preset.
+    #[schemars(with = "As<NameOrPath>")]
+    pub machine: Option<String>,
+    /// Machine values to change, as for `MachineOptions`.
+    #[schemars(with = "As<Assignments>")]
+    pub set: Vec<String>,
+    /// Cores, whose caches a battery may have to drain.
+    #[serde(with = "As::<Count>")]
+    pub cores: Option<u64>,
+    /// Capacities of the device: one, several, or a comma list; none at all is that of the machine.
+    #[serde(with = "As::<Sizes>")]
+    #[schemars(extend("x-help" = "Capacities of the device, 64KiB to 16TiB; default 16GiB to 16TiB."))]
+    pub memory: Vec<u64>,
+    /// Capacities of the counter cache, and as much again of the cache of MACs and nodes; default the machine's.
+    #[serde(with = "As::<Sizes>")]
+    #[schemars(extend(
+        "x-help" = "Capacities of the caches of counters and of nodes, each, 64B to 1GiB; default the machine's."))]
+    pub cache: Vec<u64>,
+    /// Whether a small memory is really recovered, too.
+    pub measure: bool,
+}

@@ -1,0 +1,71 @@
+//! Reading requests: every key is read for itself, so that an error sentence names it.
+
+use super::schema::{Described, REQUESTS, RequestKind, fields};
+use crate::config::{ConfigError, unknown_name};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// A request as received.
+pub(in crate::api) type Given = Map<String, Value>;
+
+/// Parses the request `text`.
+pub(in crate::api) fn parse<R: RequestKind>(text: &str) -> Result<R, ConfigError> {
+    read(json(text)?)
+}
+
+/// The requests of `{"runs": [...]}`, not parsed yet; they are all of one kind.
+pub(in crate::api) fn parse_batch(text: &str) -> Result<Vec<Given>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Batch {
+        runs: Vec<Given>,
+    }
+    json(text).map(|batch: Batch| batch.runs)
+}
+
+/// Parses the requests of a batch, which must be of this kind.
+pub(in crate::api) fn read_all<R: RequestKind>(batch: Vec<Given>) -> Result<Vec<R>, ConfigError> {
+    batch.into_iter().map(read).collect()
+}
+
+fn read<R: RequestKind>(mut given: Given) -> Result<R, ConfigError> {
+    given.retain(|_, value| !value.is_null());
+    let known = fields::<R>();
+    for (key, value) in &given {
+        if !known.contains(key) {
+            return Err(refused::<R>(key, &known));
+        }
+        // Parsed separately, so that an error names it.
+        let alone = Given::from_iter([(key.clone(), value.clone())]);
+        R::deserialize(Value::Object(alone)).map_err(|error| ConfigError(format!("{key}: {error}")))?;
+    }
+    R::deserialize(Value::Object(given)).map_err(|error| ConfigError(format!("request: {error}")))
+}
+
+fn json<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
+    serde_json::from_str(text).map_err(|error| ConfigError(format!("request: {error}")))
+}
+
+/// The keys that a request states, without those that have their default.
+pub(in crate::api) fn said<R: RequestKind>(request: &R) -> Given {
+    let empty = |value: &Value| matches!(value, Value::Null | Value::Bool(false)) || value == &Value::Array(Vec::new());
+    match serde_json::to_value(request) {
+        Ok(Value::Object(keys)) => keys.into_iter().filter(|(_, value)| !empty(value)).collect(),
+        other => unreachable!("a request is an object, and not {other:?}"),
+    }
+}
+
+fn refused<R: RequestKind>(key: &str, known: &[String]) -> ConfigError {
+    let takes = |kind: &&Described| (kind.fields)().iter().any(|field| field == key);
+    let others: Vec<&str> = REQUESTS.iter().filter(takes).map(|kind| kind.kind).collect();
+    match &others[..] {
+        [] => {
+            let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
+            known.sort_unstable();
+            unknown_name("option", key, &known)
+        }
+        [other] => ConfigError(format!("{key}: {} does not take it, only {other} does", R::KIND)),
+        several => ConfigError(format!("{key}: {} does not take it, only {} do", R::KIND, several.join(" and "))),
+    }
+}
