@@ -159,7 +159,12 @@ docs: ## Build the engine's reference, in target/doc.
 
 .PHONY: pages
 pages: engine ## Write the parts of README and docs/ that follow from the program.
+	$(BIN)/python tests/contract.py
 	$(BIN)/python tests/pages.py
+
+.PHONY: contract
+contract: engine ## Write the files that follow from the options that the engine states: options.py, flags.py, docs/schema/.
+	$(BIN)/python tests/contract.py
 
 .PHONY: pictures
 pictures: compare chromium recorder-tools ## Redraw the pictures in docs/img/ of the comparison, a crash and its causes.

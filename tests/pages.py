@@ -19,6 +19,7 @@ from typing import Any
 import typer.main
 from rich.console import Console
 
+import contract
 import counterpoint as cp
 import page_tables
 import tutorial
@@ -170,6 +171,7 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
     ("docs/crash.md", "violation"): violation_explained,
     ("docs/cli.md", "commands"): commands,
     ("docs/cli.md", "options"): options,
+    ("docs/python.md", "options"): contract.python_table,
     ("docs/integrity.md", "battery"): page_tables.battery,
     ("docs/litmus.md", "counters-before-data"): page_tables.counters_before_data,
     ("docs/workloads.md", "line-writes"): page_tables.line_writes,

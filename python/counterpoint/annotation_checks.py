@@ -21,9 +21,9 @@ from typing import Any, Unpack
 
 from . import InputError, _engine, api
 from .errors import Interrupted
-from .options import AnnotationOptions, CrashOptions, part
+from .options import AnnotationOptions, CrashOptions
 from .paths import checked_text, is_file
-from .request import ANNOTATIONS, ANNOTATIONS_OF, request
+from .request import ANNOTATIONS, ANNOTATIONS_OF, part, request
 from .results import Crash, Violation
 from .results.provisos import provisos
 

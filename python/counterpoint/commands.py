@@ -6,33 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_ORDER = (
-    "variant",
-    "seed",
-    "machine",
-    "set",
-    "tx_size",
-    "cores",
-    "footprint",
-    "warmup",
-    "fault",
-    "recover",
-    "recover_timeout",
-    "no_preflight",
-    "leave_out",
-    "omit_annotations",
-    "explore",
-    "schedule",
-    "states",
-    "watch_reads",
-    "allow_truncated",
-    "transactions",
-    "nested_depth",
-    "attack",
-    "at_event",
-)
-"""The options of a printed crash command, in this order: first what is run, last where power fails."""
-
+from .options import TYPED
 
 _CHECKED_ON = {"legal-states": "unencrypted", "legal-states-of-eadr": "eadr"}
 """The designs whose legal states show what a check of a trace leaves open."""
@@ -66,7 +40,7 @@ def with_check_commands(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def crash_command(request: Mapping[str, Any]) -> str:
     """The command line for the engine's request of a crash run."""
-    options = [(name, request[name]) for name in _ORDER if name in request]
+    options = [(name, request[name]) for name in TYPED if name in request]
     once = ("nested_depth", 1)
     shown = [("nested", True) if option == once else option for option in options]
     # What watches is found again where the command is typed.

@@ -1,4 +1,5 @@
-"""The options of each call, once: the keywords of the functions, the options of the commands and the keys of requests.
+# Written by `make contract` from the options in crates/engine/src/api/request/options.rs; do not edit.
+"""The options of each call: the keywords of the functions, the options of the commands and the keys of requests.
 
 A function takes `**options: Unpack[...]` of one of these types, and so does the command of the same name
 (`cli.options.takes`). None, or leaving an option out, means the default. The function annotated beside a type checks a
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, TypedDict, TypeVar, cast, get_type_hints
+from typing import Annotated, TypedDict
 
 from .request import (
     Size,
@@ -28,7 +29,32 @@ from .request import (
     switch,
 )
 
-T = TypeVar("T", bound=Mapping[str, object])
+TYPED = (
+    "variant",
+    "seed",
+    "machine",
+    "set",
+    "tx_size",
+    "cores",
+    "footprint",
+    "warmup",
+    "fault",
+    "recover",
+    "recover_timeout",
+    "no_preflight",
+    "leave_out",
+    "omit_annotations",
+    "explore",
+    "schedule",
+    "states",
+    "watch_reads",
+    "allow_truncated",
+    "transactions",
+    "nested_depth",
+    "attack",
+    "at_event",
+)
+"""The options of a printed crash command, in this order: first what is run, last where power fails."""
 
 
 class MachineOptions(TypedDict, total=False):
@@ -79,10 +105,11 @@ class SingleRunOptions(RunOptions, total=False):
     """The options of `run`: those of `RunOptions`, and these.
 
     Attributes:
-        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
-            programs have it.
+        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs
+            have it.
         timeline: file that gets every stage's events, readable by Perfetto.
-        by_line: report what each source line of a recorded program costs; not together with `timeline`.
+        by_line: report what each source line of a recorded program costs, if the recording has source lines; not
+            together with `timeline`.
     """
 
     leave_out: Annotated[str | None, check_leave_out]
@@ -94,14 +121,15 @@ class ReplayOptions(RunOptions, total=False):
     """The options of `replay`: those of `RunOptions`, and these.
 
     Attributes:
-        by_line: report what each source line of the program costs, if the recording has source lines.
+        by_line: report what each source line of a recorded program costs, if the recording has source lines; not
+            together with `timeline`.
     """
 
     by_line: Annotated[bool, flag]
 
 
 class LineOptions(CommonOptions, total=False):
-    """The options of `replay_lines`: those of `CommonOptions`, and these. Options about transactions change nothing.
+    """The options of `replay_lines`: those of `CommonOptions`, where transactions change nothing, and these.
 
     Attributes:
         trace_clock_mhz: frequency of the clock whose cycles the trace has; default 1000, one cycle per nanosecond.
@@ -111,11 +139,18 @@ class LineOptions(CommonOptions, total=False):
 
 
 class AnnotationOptions(RunOptions, total=False):
-    """The options of `annotations`: those of `RunOptions`, and these.
+    """The options of `annotations`: those of `RunOptions`, and these, as for `crash`.
 
     Attributes:
-        points: `"all"`, or how many events to crash after, spread over each run. Default: all.
-        recover, recover_timeout, recover_jobs, recover_folder: the own recovery of a recorded program, as for `crash`.
+        points: `"all"`, or how many events to crash after, spread over the run. Default: all.
+        recover: a shell command that does the recovery of a recorded program. It runs on files with the memory that a
+            boot finds at each crash point, and exits with 0 if it recovers. `{pool}` in it stands for the path of the
+            first file of the trace, `{folder}` for the folder with all of them, `{marks}` for a file with the marks
+            that the program had set, one a line, and `{event}` for the number of the crash point.
+        recover_timeout: time limit in seconds for one such command; default 60.
+        recover_jobs: how many such commands run at a time, at most one for each processor, which is the default. The
+            verdict does not depend on it.
+        recover_folder: where the temporary folder for these files is created; default the system's temporary folder.
     """
 
     points: Annotated[int | str | None, check_points]
@@ -149,8 +184,7 @@ class RecoveryOptions(TypedDict, total=False):
         set: machine values to change, as for `MachineOptions`.
         cores: cores, whose caches a battery may have to drain.
         memory: capacities of the device: one, several, or a comma list; none at all is that of the machine.
-        cache: capacities of the counter cache, and as much again of the cache of MACs and nodes; default the
-            machine's.
+        cache: capacities of the counter cache, and as much again of the cache of MACs and nodes; default the machine's.
     """
 
     variant: Annotated[Variant | None, check_name]
@@ -197,8 +231,8 @@ class CrashOptions(RunOptions, total=False):
             bounded.
         schedules: how many schedules; default 16.
         schedule: number of one schedule; 0 (default) is that of the machine itself.
-        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose
-            programs have it.
+        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs
+            have it.
         omit_annotations: numbers of annotations to leave out of a recorded program, from 0.
         attack: what an attacker does to the media: names of attacks, or `"all"`. He tries one change of each kind in
             each durable state, with and without another power cut during the boot, and before each access of the
@@ -222,8 +256,8 @@ class CrashOptions(RunOptions, total=False):
             takes half a second or more; off by default.
         stop_after: end the exploration with this many memories on which the command fails; default none.
         time_budget: end the exploration after so many seconds; default none.
-        workers: how many threads judge power failures during recovery and attacks, at most one for each processor;
-            0 (default) is one for each. The verdict does not depend on it.
+        workers: how many threads judge power failures during recovery and attacks, at most one for each processor; 0
+            (default) is one for each. The verdict does not depend on it.
         recover_folder: where the temporary folder for these files is created; default the system's temporary folder.
         recover_keep: a folder in which the files of the first failure are kept.
         wrappers: for a recorded program: names of functions that only flush or fence, besides the usual ones; causes
@@ -259,9 +293,3 @@ class CrashOptions(RunOptions, total=False):
     recover_folder: Annotated[str | os.PathLike[str] | None, path]
     recover_keep: Annotated[str | os.PathLike[str] | None, path]
     wrappers: Annotated[Iterable[str] | None, check_names]
-
-
-def part(kind: type[T], options: Mapping[str, Any]) -> T:
-    """The given options that a call of type `kind` takes."""
-    names = get_type_hints(kind)
-    return cast(T, {name: value for name, value in options.items() if name in names})

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args, get_type_hints
 
 from ._engine import InputError
 from .units import excerpt
@@ -52,6 +52,7 @@ Programs of the form `flush-free` have all except the flushes, `hardware-logged`
 neither `log-end-tag` nor the steps of `mutate`."""
 
 T = TypeVar("T")
+Options = TypeVar("Options", bound=Mapping[str, object])
 
 LIST_MAX = 64
 """Most sizes, numbers of cores, figures and programs of one call. For more there are sweeps, which keep results."""
@@ -93,6 +94,12 @@ def given(kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         if checked is not None:
             asked[name] = checked
     return asked
+
+
+def part(kind: type[Options], options: Mapping[str, Any]) -> Options:
+    """The given options that a call of type `kind` takes."""
+    names = get_type_hints(kind)
+    return cast(Options, {name: value for name, value in options.items() if name in names})
 
 
 @cache

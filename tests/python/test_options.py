@@ -159,7 +159,7 @@ def test_the_command_of_a_request_asks_for_that_request(depth: int, cli: Cli, fa
     whole = _EVERYTHING | {"nested_depth": depth}
     words = shlex.split(commands.crash_command(whole))
     assert words[:4] == ["counterpoint", "crash", "write-back", "my traces/a'b.log"]
-    assert set(commands._ORDER) == set(whole) - _SUBJECT
+    assert set(options.TYPED) == set(whole) - _SUBJECT
     assert cli(*words[1:]).code == 0
     (given,) = asked
     if depth == 1:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from .. import api, recoveries
 from ..errors import Interrupted
-from ..options import CommonOptions, RecoveryOptions, part
+from ..options import CommonOptions, RecoveryOptions
+from ..request import part
 from . import options, screen
 
 if TYPE_CHECKING:

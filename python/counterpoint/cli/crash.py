@@ -9,7 +9,8 @@ import typer
 from .. import api
 from .._engine import InputError
 from ..errors import Interrupted
-from ..options import CrashOptions, RunOptions, part
+from ..options import CrashOptions, RunOptions
+from ..request import part
 from . import options, screen
 
 VIOLATED = 1

@@ -1,4 +1,4 @@
-"""The options of the commands, each described once, and how a command gets those of its call."""
+"""How a command gets the options of its call, and the options that only commands have."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .._engine import InputError
 from ..request import Size, Variant, count, digits
 from ..units import count_of, excerpt
 from . import screen
+from .flags import FLAGS
 
 
 def whole_number(text: str | int) -> int:
@@ -34,126 +35,32 @@ def lines_shown(text: str | int) -> int:
     return found
 
 
-TraceClock: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--trace-clock",
-        metavar="MHZ",
-        parser=whole_number,
-        help="Clock of the cycles of a trace of memory lines, 1 to 1000000; default 1000, a cycle a nanosecond.",
-    ),
-]
-
-
-def _number(flag: str, help_: str, metavar: str = "N") -> Any:
-    return Annotated[int | None, typer.Option(flag, metavar=metavar, parser=whole_number, help=help_)]
-
-
-def _text(flag: str, metavar: str, help_: str) -> Any:
-    return Annotated[str | None, typer.Option(flag, metavar=metavar, help=help_)]
-
-
-def _switch(flag: str, help_: str) -> Any:
-    return Annotated[bool, typer.Option(flag, help=help_)]
-
-
-OPTIONS: Mapping[str, Any] = {
-    "variant": Annotated[
-        Variant | None, typer.Option("--variant", help="The papers made safe (hardened, default), or read literally.")
-    ],
-    "machine": _text("--machine", "NAME|FILE.toml", "One machine for all designs; default the first design's preset."),
-    "set": Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="PATH.TO.KEY=VALUE", help="Change a value of the machine or the design; repeatable."
-        ),
-    ],
-    "seed": _number("--seed", "Seed of every random stream; default 1."),
-    "transactions": _number("--transactions", "Measured transactions per core, 1 to 10^9; a trace runs to its end."),
-    "warmup": _number("--warmup", "Transactions per core before measuring begins, 0 to 10^9; a trace has none."),
-    "footprint": _text("--footprint", "SIZE", "Populated structure over all cores, as in 64MiB."),
-    "allow_truncated": _switch("--allow-truncated", "Use the good part of a trace that is cut off."),
-    "tx_size": _text("--tx-size", "SIZE", "Bytes of user data in a transaction, a multiple of 64 up to 64KiB."),
-    "cores": _number("--cores", "Cores, 1 to 64, one program instance each; a trace has one."),
-    "memory": _text("--memory", "SIZE[,SIZE...]", "Capacities of the device, 64KiB to 16TiB; default 16GiB to 16TiB."),
-    "cache": _text(
-        "--cache",
-        "SIZE[,SIZE...]",
-        "Capacities of the caches of counters and of nodes, each, 64B to 1GiB; default the machine's.",
-    ),
-    "leave_out": _text("--leave-out", "NAME", "Leave an annotation or a step out of the program."),
-    "omit_annotations": Annotated[
-        list[int] | None,
-        typer.Option(
-            "--omit-annotations",
-            metavar="N",
-            parser=whole_number,
-            help="Leave out annotation N of a recorded program, counted from 0; repeatable.",
-        ),
-    ],
-    "timeline": Annotated[
-        Path | None, typer.Option("--timeline", metavar="FILE", help="Write every stage's events for Perfetto.")
-    ],
-    "by_line": _switch("--by-line", "Show how long commit waits for each source line of a recorded program."),
-    "trace_clock_mhz": TraceClock,
-    "points": _text("--points", "all|N", "Events to crash after: all (the default), or N spread over the run."),
-    "at_event": _number(
-        "--at-event", "Crash after this event only, counted from 1; of legal states, at this record of the trace."
-    ),
-    "from_mark": _text("--from-mark", "TEXT", "Crash only after this mark of a recorded program."),
-    "to_mark": _text("--to-mark", "TEXT", "Crash only before this mark of a recorded program."),
-    "nested": _switch("--nested", "Cut power again after every step of recovery."),
-    "nested_depth": _number("--nested-depth", "Cut power again N times in a row, 1 to 4."),
-    "fault": _text("--fault", "FAULT", "Switch a mechanism of the design off, see `counterpoint faults`."),
-    "explore": _text(
-        "--explore",
-        "schedule|schedules|legal",
-        "The simulated schedule (default), others as well, or every legal state.",
-    ),
-    "mark": _text("--mark", "TEXT", "Every store must be durable when the program sets this mark."),
-    "wrappers": Annotated[
-        list[str] | None,
-        typer.Option("--wrapper", metavar="NAME", help="A function that only flushes or fences; repeatable."),
-    ],
-    "states": _number(
-        "--states",
-        "Classes of legal states to judge at a fence, at least 1; default 50000, of a recorded program 256 memories.",
-    ),
-    "schedules": _number("--schedules", "How many schedules to explore, at least 1; default 16."),
-    "schedule": _number("--schedule", "Explore this schedule; 0 (default) is the machine's own."),
-    "attack": Annotated[
-        list[str] | None,
-        typer.Option(
-            "--attack", metavar="ATTACK", help="Attack the media, off and running: all, or a kind; repeatable."
-        ),
-    ],
-    "attack_every": _number("--attack-every", "Attack one of N states and accesses, at least 1; default each."),
-    "stages": _switch(
-        "--stages", "Count crashes by the stage of the transaction in flight; needs every event of one schedule."
-    ),
-    "recover": _text("--recover", "COMMAND", "Run this on {pool}, the memory that a boot of a recorded program finds."),
-    "no_preflight": _switch("--no-preflight", "Do not run that command first where no power has failed."),
-    "recover_timeout": _number(
-        "--recover-timeout", "Time limit for one such command, 1 to 86400; default 60.", metavar="SECONDS"
-    ),
-    "recover_jobs": _number(
-        "--recover-jobs", "Such commands at a time, at most one for each processor, which is the default."
-    ),
-    "watch_reads": _switch(
-        "--watch-reads", "Watch what that command reads: a run decides all legal states equal there; needs Valgrind."
-    ),
-    "stop_after": _number("--stop-after", "End with N memories on which the command fails, at least 1."),
-    "time_budget": _number(
-        "--time-budget", "End the exploration after so many seconds, 1 to 604800.", metavar="SECONDS"
-    ),
-    "workers": _number(
-        "--workers", "Threads that judge attacks and failures of recovery; 0 (default) is one per processor."
-    ),
-    "recover_folder": Annotated[
-        Path | None,
-        typer.Option("--recover-dir", metavar="DIR", help="Where the temporary folder for {pool} is created."),
-    ],
+_TYPES: Mapping[str, Any] = {
+    "count": int | None,
+    "counts": list[int] | None,
+    "flag": bool,
+    "left-out": str | None,
+    "name": str | None,
+    "name-or-path": str | None,
+    "names": list[str] | None,
+    "path": Path | None,
+    "points": str | None,
+    "set": list[str] | None,
+    "size": str | None,
+    "sizes": str | None,
+    "variant": Variant | None,
 }
+"""What a command gets of each kind of value."""
+
+
+def _option(name: str) -> Any:
+    """The flag of an option of the calls."""
+    kind, flag, metavar, told = FLAGS[name]
+    parser = whole_number if kind in {"count", "counts"} else None
+    return typer.Option(flag, metavar=metavar, parser=parser, help=told)
+
+
+OPTIONS: Mapping[str, Any] = {name: Annotated[_TYPES[row[0]], _option(name)] for name, row in FLAGS.items()}
 """How each option of the calls is given on the command line, by its name in the calls."""
 
 
@@ -213,6 +120,7 @@ TxSizes: TypeAlias = Annotated[
 CoreCounts: TypeAlias = Annotated[
     str | None, typer.Option("--cores", metavar="N[,N...]", help="Cores, 1 to 64, one program instance each.")
 ]
+TraceClock: TypeAlias = Annotated[int | None, _option("trace_clock_mhz")]
 Top: TypeAlias = Annotated[
     int,
     typer.Option(

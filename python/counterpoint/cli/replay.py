@@ -9,7 +9,8 @@ import typer
 from .. import api, lines
 from .._engine import InputError
 from ..errors import Interrupted
-from ..options import MachineOptions, ReplayOptions, part
+from ..options import MachineOptions, ReplayOptions
+from ..request import part
 from . import options, screen
 from .compare import show
 

@@ -1,0 +1,355 @@
+"""Writes what follows from the options that the engine states for each kind of request.
+
+That is: the keywords of calls, the flags of commands, and a schema for each kind of request. `make contract` writes the
+files that `files` gives; `tests/python/test_contract.py` fails where one of them is not what would be written. How
+options are grouped into types of Python stands here (`GROUPS`), and what their kinds of values are there (`KINDS`).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from counterpoint import _engine
+
+ROOT = Path(__file__).parents[1]
+_WIDTH = 120
+_WRITTEN = "Written by `make contract` from the options in crates/engine/src/api/request/options.rs; do not edit."
+_SUBJECT = ("design", "workload", "trace")
+"""What a call is about, which no type of options has."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of value.
+
+    Attributes:
+        annotation: its type in Python.
+        check: the function of `request` that checks a value and converts it.
+        metavar: the value of a flag.
+        note: what the page on Python adds to the name of an option.
+    """
+
+    annotation: str
+    check: str
+    metavar: str | None = None
+    note: str = ""
+
+
+KINDS: Mapping[str, Kind] = {
+    "count": Kind("int | None", "count", "N"),
+    "counts": Kind("Iterable[int] | None", "counts", "N", " (numbers)"),
+    "flag": Kind("bool", "flag"),
+    "left-out": Kind("str | None", "check_leave_out", "NAME"),
+    "name": Kind("str | None", "check_name", "NAME"),
+    "name-or-path": Kind("str | os.PathLike[str] | None", "path", "NAME|FILE.toml"),
+    "names": Kind("Iterable[str] | None", "check_names", "NAME", " (names)"),
+    "path": Kind("str | os.PathLike[str] | None", "path", "FILE"),
+    "points": Kind("int | str | None", "check_points", "all|N"),
+    "set": Kind("Mapping[str, object] | Iterable[str] | None", "assignments", "PATH.TO.KEY=VALUE"),
+    "size": Kind("Size | None", "size", "SIZE"),
+    "sizes": Kind("Size | Iterable[Size] | None", "sizes", "SIZE[,SIZE...]"),
+    "switch": Kind("bool | None", "switch"),
+    "variant": Kind("Variant | None", "check_name"),
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    """A type of options.
+
+    Attributes:
+        name: of the type.
+        request: the kind of request whose options these are.
+        told: what is said of it.
+        calls: the functions that take it, on the page on Python.
+        base: the type whose options it has, too.
+        only: its own options; none: all of the request that no base has.
+        but: options of the request that the function takes in another way.
+        more: what the page on Python adds.
+    """
+
+    name: str
+    request: str
+    told: str
+    calls: str
+    base: str | None = None
+    only: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
+    more: str = ""
+
+
+GROUPS = (
+    Group(
+        "MachineOptions",
+        "run",
+        "The options of every simulation, also of memory lines.",
+        "all that follow but `cp.recovery`",
+        only=("variant", "machine", "set", "seed"),
+    ),
+    Group(
+        "CommonOptions",
+        "every simulation",
+        "The options of every simulation of a program: those of `MachineOptions`, and these.",
+        "`cp.compare`, `cp.run_matrix`",
+        "MachineOptions",
+        but=("tx_size", "cores"),
+        more="; lists for `tx_size` and `cores`",
+    ),
+    Group(
+        "RunOptions",
+        "run",
+        "The options of a single simulation: those of `CommonOptions`, and the two that `compare` takes lists of.",
+        "`cp.resolve`",
+        "CommonOptions",
+        ("tx_size", "cores"),
+    ),
+    Group(
+        "SingleRunOptions",
+        "run",
+        "The options of `run`: those of `RunOptions`, and these.",
+        "`cp.run`",
+        "RunOptions",
+    ),
+    Group(
+        "ReplayOptions",
+        "run",
+        "The options of `replay`: those of `RunOptions`, and these.",
+        "`cp.replay`",
+        "RunOptions",
+        ("by_line",),
+    ),
+    Group(
+        "LineOptions",
+        "replay_lines",
+        "The options of `replay_lines`: those of `CommonOptions`, where transactions change nothing, and these.",
+        "`cp.replay_lines`",
+        "CommonOptions",
+        but=("tx_size", "cores"),
+    ),
+    Group(
+        "AnnotationOptions",
+        "crash",
+        "The options of `annotations`: those of `RunOptions`, and these, as for `crash`.",
+        "`cp.annotations`",
+        "RunOptions",
+        ("points", "recover", "recover_timeout", "recover_jobs", "recover_folder"),
+    ),
+    Group(
+        "CheckOptions",
+        "check",
+        "The options of `check`: those of `MachineOptions`, which need a design, and these.",
+        "`cp.check`",
+        "MachineOptions",
+        but=("top",),
+    ),
+    Group("RecoveryOptions", "recovery", "The options of `recovery`.", "`cp.recovery`", but=("measure",)),
+    Group(
+        "SceneOptions",
+        "scene",
+        "The options of `scene`: those of `RunOptions`, and these.",
+        "`cp.scene`",
+        "RunOptions",
+    ),
+    Group(
+        "CrashOptions",
+        "crash",
+        "The options of `crash`: those of `RunOptions`, and these.",
+        "`cp.crash`",
+        "RunOptions",
+    ),
+)
+"""The types of options, in the order in which they are written."""
+
+_BY_NAME: Mapping[str, Group] = {group.name: group for group in GROUPS}
+
+
+@cache
+def schemas() -> Mapping[str, Mapping[str, Any]]:
+    """The schema of each kind of request."""
+    found: dict[str, dict[str, Any]] = json.loads(_engine.schemas())
+    return found
+
+
+@cache
+def fields(request: str) -> Mapping[str, Mapping[str, Any]]:
+    """The fields of a kind of request, in their order; those of every simulation are what all of these have."""
+    if request != "every simulation":
+        schema = schemas()[request]
+        return {name: schema["properties"][name] for name in schema["x-order"]}
+    simulations = [fields(one) for one in ("run", "replay_lines", "crash", "scene")]
+    return {name: field for name, field in simulations[0].items() if all(name in one for one in simulations)}
+
+
+def kind(field: Mapping[str, Any]) -> str:
+    """The name of the kind of value that a field has: as stated, or what follows from its type."""
+    if stated := field.get("x-kind"):
+        return str(stated)
+    if field["type"] == "array":
+        return {"string": "names", "integer": "counts"}[field["items"]["type"]]
+    return {"boolean": "flag", "string": "name"}[field["type"]]
+
+
+def _inherited(group: Group) -> set[str]:
+    return set() if group.base is None else {*own(_BY_NAME[group.base]), *_inherited(_BY_NAME[group.base])}
+
+
+@cache
+def own(group: Group) -> Mapping[str, Mapping[str, Any]]:
+    """The options that a type adds to those of its base."""
+    known = fields(group.request)
+    if group.only:
+        return {name: known[name] for name in group.only}
+    left = {*_SUBJECT, *group.but, *_inherited(group)}
+    return {name: field for name, field in known.items() if name not in left}
+
+
+def _stated(key: str) -> dict[str, Any]:
+    """What is stated of each option under a key; where several requests state it, they say the same."""
+    found: dict[str, Any] = {}
+    for request in schemas():
+        for name, field in fields(request).items():
+            if key in field and found.setdefault(name, field[key]) != field[key]:
+                raise ValueError(f"{key} of {name} is '{found[name]}' and '{field[key]}'")
+    return found
+
+
+def python_types() -> str:
+    """python/counterpoint/options.py: the types of options."""
+    checks = sorted({KINDS[kind(field)].check for group in GROUPS for field in own(group).values()})
+    typed = _stated("x-typed")
+    order = ", ".join(f'"{name}"' for name in sorted(typed, key=lambda name: int(typed[name])))
+    text = f'''# {_WRITTEN}
+"""The options of each call: the keywords of the functions, the options of the commands and the keys of requests.
+
+A function takes `**options: Unpack[...]` of one of these types, and so does the command of the same name
+(`cli.options.takes`). None, or leaving an option out, means the default. The function annotated beside a type checks a
+value and converts it for the request.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Annotated, TypedDict
+
+from .request import Size, Variant, {", ".join(checks)}
+
+TYPED = ({order},)
+"""The options of a printed crash command, in this order: first what is run, last where power fails."""
+
+'''
+    return _formatted(text + "\n\n".join(map(_python_type, GROUPS)), "options.py")
+
+
+def _python_type(group: Group) -> str:
+    told = "".join(_told(name, field) for name, field in own(group).items())
+    typed = "".join(f"    {name}: {_annotation(field)}\n" for name, field in own(group).items())
+    return (
+        f"class {group.name}({group.base or 'TypedDict'}, total=False):\n"
+        f'    """{group.told}\n\n    Attributes:\n{told}    """\n\n{typed}\n'
+    )
+
+
+def _told(name: str, field: Mapping[str, Any]) -> str:
+    text = field["description"]
+    text = text[0].lower() + text[1:]
+    shown = textwrap.fill(
+        f"{name}: {text}",
+        _WIDTH,
+        initial_indent=" " * 8,
+        subsequent_indent=" " * 12,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return f"{shown}\n"
+
+
+def _annotation(field: Mapping[str, Any]) -> str:
+    of = KINDS[kind(field)]
+    return f"Annotated[{of.annotation}, {of.check}]"
+
+
+def flags() -> str:
+    """python/counterpoint/cli/flags.py: how the command line gives options."""
+    helps, names, metavars = (_stated(key) for key in ("x-help", "x-flag", "x-metavar"))
+    rows = {}
+    for group in GROUPS:
+        for name, field in own(group).items():
+            if name in helps and name not in rows:
+                value = metavars.get(name, "|".join(field.get("enum", ())) or KINDS[kind(field)].metavar)
+                of = kind(field)
+                shown = None if of == "variant" else value
+                rows[name] = (of, names.get(name, f"--{name.replace('_', '-')}"), shown, helps[name])
+    text = f'''# {_WRITTEN}
+"""How each option of the calls is given on the command line."""
+
+from collections.abc import Mapping
+
+FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {{
+'''
+    text += "".join(f"    {json.dumps(name)}: ({', '.join(map(_literal, row))}),\n" for name, row in rows.items())
+    text += (
+        '}\n"""By the name of an option in calls: its kind of value, its flag, the name of its value, its help."""\n'
+    )
+    return _formatted(text, "flags.py")
+
+
+def _literal(value: str | None) -> str:
+    return "None" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _formatted(text: str, name: str) -> str:
+    """A module as ruff leaves it."""
+    for command in (["check", "--quiet", "--select", "I", "--fix"], ["format"]):
+        words = [sys.executable, "-m", "ruff", *command, "--stdin-filename", name, "-"]
+        text = subprocess.run(words, input=text, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return text
+
+
+def schema_file(request: str) -> str:
+    """docs/schema/REQUEST.json."""
+    schema = {key: value for key, value in schemas()[request].items() if key != "x-order"}
+    document = {"$comment": _WRITTEN, **schema, "properties": dict(fields(request))}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def python_table() -> str:
+    """The table of types of docs/python.md."""
+    text = "| type | calls | options |\n|---|---|---|\n"
+    for group in GROUPS:
+        options = [] if group.base is None else [f"those of `cp.{group.base}`"]
+        options += [f"`{name}`{_note(field)}" for name, field in own(group).items()]
+        text += f"| `cp.{group.name}` | {group.calls} | {', '.join(options)}{group.more} |\n"
+    return text
+
+
+def _note(field: Mapping[str, Any]) -> str:
+    return " (seconds)" if field.get("x-metavar") == "SECONDS" else KINDS[kind(field)].note
+
+
+def files() -> Iterator[tuple[Path, str]]:
+    """Every file that is written, with its text."""
+    package = ROOT / "python/counterpoint"
+    yield package / "options.py", python_types()
+    yield package / "cli/flags.py", flags()
+    for request in schemas():
+        yield ROOT / "docs/schema" / f"{request}.json", schema_file(request)
+
+
+def main() -> None:
+    """Writes every file."""
+    for path, text in files():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What follows from the options that the engine states is what stands in files, and nobody else states an option."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+import contract
+from counterpoint import options
+from counterpoint.cli.flags import FLAGS
+
+pytestmark = pytest.mark.engine
+
+_STATED = "crates/engine/src/api/request/options.rs"
+
+
+def test_files_are_what_follows_from_the_engine() -> None:
+    written = dict(contract.files())
+    changed = [path.name for path, text in written.items() if path.read_text() != text]
+    assert changed == [], "`make contract` writes them"
+    assert set((contract.ROOT / "docs/schema").iterdir()) == {path for path in written if path.suffix == ".json"}
+    assert all("`make contract`" in text.splitlines()[path.suffix == ".json"] for path, text in written.items())
+
+
+def test_every_option_of_a_request_is_one_of_a_call() -> None:
+    kinds = [kind for name, kind in vars(options).items() if name.endswith("Options")]
+    known = {name for kind in kinds for name in kind.__annotations__}
+    asked = {name for request in contract.schemas() for name in contract.fields(request)}
+    assert asked - known == {"design", "workload", "trace", "top", "measure"}
+
+
+def _sources() -> dict[str, str]:
+    """The sources that people write, of the engine and of the package."""
+    generated = {path for path, _ in contract.files()}
+    paths = [*contract.ROOT.glob("crates/*/src/**/*.rs"), *contract.ROOT.glob("python/**/*.py")]
+    return {str(path.relative_to(contract.ROOT)): path.read_text() for path in paths if path not in generated}
+
+
+def _stating(name: str, sources: dict[str, str]) -> set[str]:
+    """The files that say that there is an option: as a field, as a keyword with its check, or as a flag."""
+    as_field, as_keyword = rf'"x-help"[^#]*\)\)\]\s*pub {name}: ', rf"^ +{name}: Annotated\["
+    flag = FLAGS[name][1]
+    as_flag = rf'Option\(\s*"{re.escape(flag)}"'
+    states = re.compile("|".join((as_field, as_keyword, as_flag)), re.MULTILINE)
+    naming = {path: text for path, text in sources.items() if f"{name}: " in text or f'"{flag}"' in text}
+    return {path for path, text in naming.items() if states.search(text)}
+
+
+def test_an_option_is_stated_in_one_file_that_people_write() -> None:
+    sources = _sources()
+    stated = {name: _stating(name, sources) - {_STATED} for name in FLAGS}
+    # Lists of them, and options of other commands with the same flag.
+    lists, others = "python/counterpoint/cli/options.py", "python/counterpoint/cli"
+    assert {name: found for name, found in stated.items() if found} == {
+        "tx_size": {lists},
+        "cores": {lists},
+        "workers": {lists},
+        "seed": {f"{others}/calibrate.py"},
+        "by_line": {f"{others}/crash.py"},
+    }
+    assert all(_STATED in _stating(name, sources) for name in FLAGS)
+    assert _stating("watch_reads", {"a.py": "    watch_reads: Annotated[bool, flag]\n"}) == {"a.py"}
+    assert _stating("watch_reads", {"a.py": 'typer.Option(\n    "--watch-reads", help=""\n)'}) == {"a.py"}
+
+
+def test_a_schema_says_of_each_field_what_it_is() -> None:
+    for request in contract.schemas():
+        schema: dict[str, Any] = json.loads(contract.schema_file(request))
+        assert schema["additionalProperties"] is False
+        assert set(schema["properties"]) == set(contract.schemas()[request]["properties"])
+        for name, field in schema["properties"].items():
+            assert field["description"].endswith(".") and "\n" not in field["description"], (request, name)
+            assert contract.kind(field) in contract.KINDS, (request, name)
+            assert "x-help" not in field or field["x-help"].endswith("."), (request, name)
+    crash = contract.fields("crash")
+    assert crash["explore"]["enum"] == ["schedule", "schedules", "legal"]
+    assert list(crash)[:4] == ["design", "workload", "variant", "machine"]
+
+
+def test_options_that_two_requests_state_differently_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {request: {"x": {"x-help": f"Of {request}."}} for request in ("run", "crash")}
+    monkeypatch.setattr(contract, "schemas", lambda: told)
+    monkeypatch.setattr(contract, "fields", lambda request: told[request])
+    with pytest.raises(ValueError, match=r"^x-help of x is 'Of run\.' and 'Of crash\.'$"):
+        contract._stated("x-help")
