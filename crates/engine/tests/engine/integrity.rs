@@ -2,7 +2,9 @@
 //! check of a run fails.
 
 use super::common::judge::{assert_holds, count, everywhere, with};
+use super::common::memory_client::{memory, pattern};
 use counterpoint_engine::api;
+use counterpoint_engine::config::Variant;
 use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -126,6 +128,21 @@ fn nodes_whose_minor_counters_overflow_vouch_for_all_their_children() {
         assert_eq!(count(&report["integrity"], "alarms"), 0, "{request}: {}", report["integrity"]);
         let writes = count(&report["nvm"], "data_writes");
         assert!(writes > 4_096, "{request}: {writes} data writes");
+    }
+}
+
+/// So does a boot, whose writes count. Each of these writes the page below one node and a line below the node beside it, which
+/// it verifies before.
+#[test]
+fn a_boot_that_overflows_a_minor_counter_vouches_for_all_children_of_the_node() {
+    let mut memory = memory("strict-counter-tree", Variant::Hardened, &["integrity.tree_arity=32"]);
+    memory.step(0, &mut Vec::new()).unwrap();
+    for boot in 1..67 {
+        for line in (0..64).chain([256]) {
+            memory.store(line * 64, &pattern(line, boot)).unwrap();
+        }
+        let failure = memory.power_fails().unwrap();
+        assert_eq!((&failure.refused, failure.damaged_lines), (&None, 0), "boot {boot}");
     }
 }
 
