@@ -486,6 +486,7 @@ impl<'a> Explorer<'a> {
         if self.nested > 0 && self.last_point_recovered {
             let known = self.known.nested.get(&state).copied();
             self.wants.nested = known.is_none();
+            self.known.nested.insert(state, known == Some(true));
             self.point_broken_by(known == Some(true));
         }
         self.look_at_image();
