@@ -85,11 +85,11 @@ fn it_survives_power_that_fails_again_and_on_the_machine_of_the_paper() {
     let again = json!({"machine": "small", "transactions": 2, "nested": true});
     let of = |design: &str, work: &str| with(&again, json!({"design": design, "workload": work}));
     // The recovery of the queue and of the tree writes so much that a page is re-encrypted. That of the tree, which splits a
-    // node, takes longer than all others together: each kind of recovery has one.
-    let split = ["secpm-tree", "osiris", "anubis-asit", "star"].map(|design| of(design, "btree"));
+    // node, takes longer than all others together: of them there are two, one that finds counters and one that restores nodes.
+    let split = ["osiris", "star"].map(|design| of(design, "btree"));
     let requests = DESIGNS.iter().flat_map(|design| ["array", "linked-list", "queue"].map(|work| of(design, work)));
     split.into_iter().chain(requests).collect::<Vec<_>>().par_iter().for_each(|request| drop(assert_holds(request)));
-    everywhere(DESIGNS.map(|design| json!({"design": design, "workload": "btree", "transactions": 20})).to_vec());
+    everywhere(DESIGNS.map(|design| json!({"design": design, "workload": "btree", "transactions": 8})).to_vec());
 }
 
 fn run(request: &Value) -> Value {
