@@ -74,9 +74,6 @@ _OVER = {
 
 _COMPUTED = (*_OVER, "scaled_throughput", "relative_execution_time", "counter_writes_removed")
 
-_OF_INTEGRITY = ("nvm_mac_writes", "nvm_tree_writes", "nvm_table_writes")
-"""Columns that documents of older engines lack."""
-
 
 def check_baseline(designs: Sequence[str], baseline: str | None) -> str:
     """The design to compare to; if none is named, `unencrypted`, else `eadr`, else the first one.
@@ -160,10 +157,10 @@ def _over(above: float | None, below: float | None) -> float | None:
 
 
 def _row(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of one run. Engines before there was integrity do not count what protects it."""
+    """The columns of one run."""
     of_recorded = {"recorded_lacks": None} if document.get("recorded") else {}
     row = {"no_writes": None, **of_recorded, **flat(document)}
-    return row | {column: row.get(column, 0) for column in _OF_INTEGRITY} | {"form": _form(document)}
+    return row | {"form": _form(document)}
 
 
 @dataclass(frozen=True)

@@ -248,11 +248,3 @@ def test_runs_compare_by_their_figures_and_frames_are_polars() -> None:
     document = fake_engine.run_document({"design": "secpm", "workload": "btree"})
     assert cp.Run.from_dict(document) == cp.Run.from_dict(json.loads(json.dumps(document)))
     assert isinstance(cp.frame([cp.Run.from_dict(document)]), pl.DataFrame)
-
-
-def test_documents_of_older_engines_count_all_misses_together() -> None:
-    document = fake_engine.run_document({"design": "secpm", "workload": "btree"})
-    document["counter_cache"] = {"hits": 900, "misses": 100, "hit_rate": 0.9, "evictions": 7}
-    run = cp.Run.from_dict(document)
-    assert (run.stats.counter_cache.misses, run.stats.counter_cache.secondary_misses) == (100, None)
-    assert run.stats.no_writes is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import shutil
@@ -351,6 +352,15 @@ def test_a_rule_that_does_not_hold_is_found_in_the_end() -> None:
     judge = Fails(lambda values: "line")
     assert unsound([rule], judge, 25) == []
     assert rule.tested == 19
+
+
+def test_a_rule_that_is_wrong_for_few_of_what_it_ruled_out_is_found() -> None:
+    rule = Rule({"a.a": 1}, _TEST, "line", None, 16)
+    places = itertools.product(range(3), repeat=4)
+    rule.covers = [_made((1, *place)) for place in places]
+    judge: Any = Fails(lambda values: "" if [values[f"a.{name}"] for name in "bcde"] == [1, 2, 1, 0] else "line")
+    assert len(rule.covers) == 81 <= search._AUDITED
+    assert unsound([rule], judge, search._AUDITED) == [rule]
 
 
 def test_what_a_wrong_rule_ruled_out_is_judged_after_all(

@@ -47,7 +47,7 @@ class Nvm:
         energy_nj: energy in nJ.
         max_line_writes: writes of the line written most, the wear that ends a device without levelling.
         max_data_writes, max_counter_writes, max_mac_writes, max_tree_writes, max_table_writes: the same of data lines,
-            counter blocks, lines of MACs, nodes and lines of the shadow table; None in documents of older engines.
+            counter blocks, lines of MACs, nodes and lines of the shadow table.
         row_hits: accesses that found their row open.
         bank_busy_ns: time in ns in which banks were busy, the sum over banks.
     """
@@ -68,11 +68,11 @@ class Nvm:
     read_bytes: int
     energy_nj: float
     max_line_writes: int
-    max_data_writes: int | None
-    max_counter_writes: int | None
-    max_mac_writes: int | None
-    max_tree_writes: int | None
-    max_table_writes: int | None
+    max_data_writes: int
+    max_counter_writes: int
+    max_mac_writes: int
+    max_tree_writes: int
+    max_table_writes: int
     row_hits: int
     bank_busy_ns: float
 
@@ -84,8 +84,7 @@ class CounterCache:
     Attributes:
         hits: lookups that found the block.
         misses: lookups that did not, and fetched it.
-        secondary_misses: lookups that did not find the block because it was already being fetched; None in documents of
-            older engines, whose `misses` include them.
+        secondary_misses: lookups that did not find the block because it was already being fetched.
         hit_rate: hits over lookups, between 0 and 1; None without lookups.
         evictions: blocks evicted.
     """
@@ -152,19 +151,12 @@ class Integrity:
 
     hits: int
     misses: int
-    secondary_misses: int | None
+    secondary_misses: int
     hit_rate: float | None
     macs: int
     hashes: int
     writes_coalesced: int
     alarms: int
-
-
-_OF_INTEGRITY = ("mac_writes", "tree_writes", "table_writes", "mac_reads", "tree_reads")
-"""Figures of the device that documents of older engines lack, because nothing had protected integrity."""
-
-_MOST_WRITES = tuple(f"max_{kind}_writes" for kind in ("data", "counter", "mac", "tree", "table"))
-"""Figures of the device that documents of older engines lack, because they were not counted apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,13 +254,13 @@ class Stats:
         instructions: instructions committed.
         transaction_latency_ns: latency in ns.
         throughput_tps: transactions per second of simulated time.
-        no_writes: why no write reached the device; None if one did, and in documents of older engines.
+        no_writes: why no write reached the device; None if one did.
         l1_access_latency_ns: mean time in ns from when a load or store first asks a first-level cache until its line is
             there, misses and the wait of a store for the hardware's log included (easy-pm, Figure 7); None without
             accesses.
         reencryptions: pages re-encrypted because a minor counter overflowed.
-        integrity: MACs and the integrity tree; None without them, and in documents of older engines.
-        recorded: what a recorded program did; None for a workload, and in documents of older engines.
+        integrity: MACs and the integrity tree; None without them.
+        recorded: what a recorded program did; None for a workload.
     """
 
     transactions: int
@@ -300,7 +292,7 @@ class Run:
         tx_size: bytes of user data in a transaction; None for a trace.
         footprint: bytes of populated structure; None for a trace.
         config_digest: digest of the configuration.
-        engine_build: digest of the engine's sources; None in documents of older engines.
+        engine_build: digest of the engine's sources.
         event_digest: digest of the sequence of events.
         stats: what was measured.
         sites: what each source line of a recorded program cost, the one waited for most first; None where nobody asked.
@@ -317,7 +309,7 @@ class Run:
     footprint: int | None
     config_digest: str
     engine_version: str
-    engine_build: str | None
+    engine_build: str
     event_digest: str
     stats: Stats
     sites: tuple[LineCost, ...] | None
@@ -325,7 +317,7 @@ class Run:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Run:
-        """The run that a document of `run --json` describes; older ones do not name the engine's build."""
+        """The run that a document of `run --json` describes."""
         return build(cls, cls._laid_out(document))
 
     @classmethod
@@ -335,15 +327,9 @@ class Run:
 
     @staticmethod
     def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
-        stats = {"recorded": None, "integrity": None, "no_writes": None, **document}
-        if isinstance(stats["recorded"], Mapping):
-            stats["recorded"] = {"assumed": None, "lacks": [], **stats["recorded"]}
-        if isinstance(stats.get("nvm"), Mapping):
-            stats["nvm"] = {**dict.fromkeys(_OF_INTEGRITY, 0), **dict.fromkeys(_MOST_WRITES), **stats["nvm"]}
-        for cache in ("counter_cache", "integrity"):
-            if isinstance(stats.get(cache), Mapping):
-                stats[cache] = {"secondary_misses": None, **stats[cache]}
-        return {"engine_build": None, "sites": None, **document, "stats": stats, "document": document}
+        # Only recorded programs have them.
+        stats = {"recorded": None, **document}
+        return {"sites": None, **document, "stats": stats, "document": document}
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""

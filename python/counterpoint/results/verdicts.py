@@ -478,24 +478,8 @@ class Crash:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:
-        """The verdict that a document of `crash --json` describes; older documents lack newer keys."""
-        later: dict[str, Any] = {"shrunk": [], "stages": [], "blame": None, "recoveries": None, "causes": None}
-        later |= {"by_line": None, "assumed": None, "secret": True, "interrupted": False, "out_of_time": False}
-        later |= {"attacks": None, "left_out": None, "lacks": []}
-        whole = {**later, **document}
-        if whole["recoveries"] is not None:
-            whole["recoveries"] = {"timed_out": 0, "watched": None, **whole["recoveries"]}
-        whole["violations"] = [{"lines": [], "lost_lines": 0, **found} for found in whole["violations"]]
-        if whole["causes"] is not None:
-            whole["causes"] = [
-                {
-                    "outcome": "failed",
-                    **cause,
-                    "lost": [{"fenced_by": None, **line} for line in cause["lost"]],
-                }
-                for cause in whole["causes"]
-            ]
-        return build(cls, {**whole, "document": document})
+        """The verdict that a document of `crash --json` describes."""
+        return build(cls, {**document, "document": document})
 
     @property
     def examples(self) -> tuple[Violation, ...]:

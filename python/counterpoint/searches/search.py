@@ -36,7 +36,7 @@ SearchProgress: TypeAlias = Callable[[int, int], object]
 _LEARNED_AT_ONCE = 4
 """Rules that are learned from one batch, at most."""
 
-_AUDITED = 25
+_AUDITED = 256
 """Candidates of each rule that are tested in the end."""
 
 

@@ -189,14 +189,15 @@ pub(super) fn checked(counts: Counts, holds: bool, read: &StepsRead) -> String {
         (None, 0) => ("at the end of the program", ""),
         (None, _) => ("at the end of the program", " and at each mark"),
     };
+    let durable = "flushed, and fenced if its flush needs that (clflush does not),";
     match holds {
         true => format!(
-            "Every store is flushed and fenced {end}{among}, and none is overtaken in one of the two patterns that are \
-             looked for: by its address, or because its flush is left to another thread."
+            "Every store is {durable} {end}{among}, and none is overtaken in one of the two patterns that are looked for: by \
+             its address, or because its flush is left to another thread."
         ),
         false => format!(
-            "Whether every store is flushed and fenced {end}{among}, and whether one is overtaken by its address, or \
-             because its flush is left to another thread."
+            "Whether every store is {durable} {end}{among}, and whether one is overtaken by its address, or because its \
+             flush is left to another thread."
         ),
     }
 }

@@ -380,6 +380,7 @@ impl<'a> Explorer<'a> {
     /// Fails power again after every step of the recovery from `survivors`.
     fn fail_again(&mut self, survivors: &Survivors<'_>) {
         self.wants.nested = false;
+        self.nested_states += 1;
         let never = AtomicBool::new(false);
         let thorough = (self.nested_states - 1).is_multiple_of(self.full_check_every);
         let nested = Nested::new(&self.auditor, survivors, thorough, self.cancel.unwrap_or(&never));
@@ -472,8 +473,9 @@ impl<'a> Explorer<'a> {
         self.recovered += u64::from(self.last_point_recovered);
         self.auditor.tally(self.last_point_recovered);
         let state = self.auditor.state_hash();
-        let new_state = !self.known.durable.contains_key(&state);
-        let KnownState { booted, broken } = *self.known.durable.entry(state).or_default();
+        let known = self.known.durable.get(&state).copied();
+        let new_state = known.is_none();
+        let KnownState { booted, broken } = known.unwrap_or_default();
         self.point_broken_by(broken);
         self.states += u64::from(new_state);
         // Pads do not change the verdict on a point that fails anyway.
@@ -483,11 +485,10 @@ impl<'a> Explorer<'a> {
         self.wants.attack = new_state && self.attacker.as_ref().is_some_and(|attacker| attacker.wants(states));
         if self.nested > 0 && self.last_point_recovered {
             let known = self.known.nested.get(&state).copied();
-            self.known.nested.entry(state).or_default();
             self.wants.nested = known.is_none();
+            self.known.nested.insert(state, known == Some(true));
             self.point_broken_by(known == Some(true));
         }
-        self.nested_states += u64::from(self.wants.nested);
         self.look_at_image();
         let first_violation = !self.violation_checked && self.auditor.violation_count() > 0;
         self.violation_checked |= first_violation;

@@ -156,6 +156,7 @@ mod tests {
     use crate::config::Variant;
     use crate::design;
     use crate::embed::{Request, Setup, TIME_MAX, WHOLE_LINE};
+    use crate::message::TreePlace;
 
     fn memory(design: &str) -> Memory {
         let (variant, machine, set) = (Variant::Hardened, Some("small"), &[]);
@@ -189,6 +190,21 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 3, "{seen} designs have one");
+    }
+
+    /// A node below which nothing is durable becomes what it was first, whatever of it has reached memory.
+    #[test]
+    fn a_rebuilt_tree_has_no_node_that_nothing_below_it_tells_of() {
+        let mut memory = memory("rebuild");
+        write(&mut memory, 0);
+        while memory.step(TIME_MAX / 2, &mut Vec::new()).unwrap() {}
+        let node = TreePlace { level: 1, index: 1 };
+        memory.system.as_mut().unwrap().device.store(node.media(), &[7; 64]);
+        assert_eq!(memory.power_fails().unwrap().refused, None);
+        // Below it, the next boot writes a line.
+        memory.store(8 * 64 * 64, &[1; 64]).unwrap();
+        let failure = memory.power_fails().unwrap();
+        assert_eq!((&failure.refused, failure.damaged_lines), (&None, 0));
     }
 
     /// A line that was loaded is stored with its first counter: under a newer one it reads as garbage.

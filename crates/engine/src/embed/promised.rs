@@ -108,4 +108,27 @@ mod tests {
             assert_eq!(promised.is_damaged(Line(0)), is_damaged, "write {found} is found");
         }
     }
+
+    #[test]
+    fn a_line_that_power_failure_has_left_as_it_was_first_is_looked_at_after_the_next_one() {
+        let mut promised = Promised::default();
+        promised.power_failed([write(Line(0), 1, &[1; 64])].iter(), &Loaded::new(), |_| [0; 64]);
+        assert_eq!(promised.damaged(), []);
+        let find = |line: Line| if line == Line(0) { [9; 64] } else { [0; 64] };
+        promised.power_failed([].iter(), &Loaded::new(), find);
+        assert_eq!(promised.damaged(), [Line(0)]);
+    }
+
+    #[test]
+    fn a_write_that_power_failure_overtakes_mends_no_damage() {
+        for (found, is_damaged) in [(0, true), (1, false), (2, false), (9, true)] {
+            let mut promised = Promised::default();
+            promised.acknowledged(Line(0), 1, digest(&[1; 64]));
+            promised.power_failed([].iter(), &Loaded::new(), |_| [9; 64]);
+            assert!(promised.is_damaged(Line(0)));
+            promised.overwritten(Line(0));
+            promised.power_failed([write(Line(0), 2, &[2; 64])].iter(), &Loaded::new(), |_| [found; 64]);
+            assert_eq!(promised.is_damaged(Line(0)), is_damaged, "{found} is found");
+        }
+    }
 }

@@ -43,7 +43,7 @@ fn what_promises_to_survive_survives_every_event_on_the_small_machine() {
 
 #[test]
 fn what_promises_to_survive_survives_every_event_on_the_machine_of_the_paper() {
-    let of = |design, workload| json!({"design": design, "workload": workload, "transactions": 80});
+    let of = |design, workload| json!({"design": design, "workload": workload, "transactions": 40});
     let requests = SURVIVORS.iter().flat_map(|design| WORKLOADS.iter().map(move |work| of(design, work.name)));
     everywhere(requests.collect());
 }
@@ -368,7 +368,7 @@ fn the_auditors_agree_with_real_boots_whatever_the_design() {
             for workload in WORKLOADS {
                 requests.push(json!({
                     "design": design, "variant": variant.name(), "workload": workload.name, "machine": "small",
-                    "transactions": 24, "seed": 3,
+                    "transactions": 16, "seed": 3,
                 }));
             }
         }

@@ -16,7 +16,7 @@ fn transactions_of_one_to_two_hundred_lines_survive_every_event() {
     for design in HOLDING {
         for workload in LOGGED {
             for (machine, lines, transactions) in
-                [("small", 1, 60), ("small", 7, 24), ("small", 40, 6), ("small", 200, 2), ("easy-pm", 200, 3)]
+                [("small", 1, 60), ("small", 7, 24), ("small", 40, 4), ("small", 200, 1), ("easy-pm", 200, 1)]
             {
                 requests.push(json!({
                     "design": design, "workload": workload, "machine": machine, "tx_size": 64 * lines,

@@ -177,6 +177,44 @@ fn page_reencryption_holds_when_minors_survive_until_their_done_bits() {
     assert!(volatile.0.contains(&Rule::Line), "{:?}", volatile.0);
 }
 
+/// A write that waits for page re-encryption leaves the line with its old bytes until then, for secrecy too.
+#[test]
+fn a_line_that_is_reencrypted_under_a_used_pad_is_found_while_a_write_of_it_waits() {
+    let machine = Machine::new(7);
+    let mut auditor = machine.audited(false, true, None);
+    let line = Line(9);
+    for (minor, value) in [(1, 3), (2, 1)] {
+        auditor.write_arrived(0, line, &[value; 64]);
+        auditor.persisted(0, MediaLine::data(line), &crypt(line, 0, minor, &[value; 64]));
+    }
+    auditor.write_arrived(0, line, &[8; 64]);
+    auditor.reencryption(0, line.page(), 0, 0, false);
+    for (major, minor, leaks) in [(1, 0, 0), (0, 1, 1)] {
+        auditor.persisted(0, MediaLine::data(line), &crypt(line, major, minor, &[1; 64]));
+        auditor.event_over(0);
+        assert_eq!(auditor.violation_count(), leaks, "major {major}, minor {minor}");
+    }
+    assert_eq!(auditor.violations()[0].rule, Rule::PadReuse);
+}
+
+/// Of a counter block whose queued entry is removed, the newest of the others counts.
+#[test]
+fn an_entry_that_is_removed_leaves_the_newest_of_its_block() {
+    let machine = Machine::with_counters(EIGHT);
+    let mut auditor = machine.audited(true, true, None);
+    let (line, block) = (DATA[0], MediaLine::counter(Coverage::EIGHT_LINES.block(DATA[0])));
+    auditor.stored(0, 0, line, 0, &[1; 64]);
+    for counter in 2..5 {
+        auditor.persisted(0, block, &words(&[counter]));
+    }
+    auditor.persisted(0, MediaLine::data(line), &crypt(line, 4, 0, &[1; 64]));
+    for (counter, holds) in [(2, true), (4, false)] {
+        auditor.coalesced(0, block, &words(&[counter]));
+        auditor.event_over(0);
+        assert_eq!(auditor.judge(), holds, "the entry with counter {counter} is removed");
+    }
+}
+
 #[test]
 fn a_boot_that_repeats_a_pad_is_found_and_one_future_does_not_disturb_another() {
     let machine = Machine::new(7);

@@ -1,6 +1,7 @@
 //! Random programs against a naive model: every store by itself, every rule by a look at the whole history.
 
 use super::*;
+use crate::check::shadow::Shadow;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -226,5 +227,13 @@ fn long_programs_without_a_fence_are_counted_exactly() {
     for _ in 0..20_000 {
         program = program.store(1, 0, 0).clwb(2, 0);
     }
+    let mut shadow = Shadow::new(None, false);
+    let mut most = 0;
+    steps(program.clone(), &mut |step| {
+        shadow.take(step);
+        most = shadow.lines.values().map(|pending| pending.stores.len()).fold(most, usize::max);
+    });
+    // The first store, those after a flush, and the newest, which no flush covers.
+    assert_eq!(most, 3, "groups of stores");
     assert_eq!(program.found(), [("never-fenced", 1, 20_000)]);
 }
