@@ -25,7 +25,7 @@ from .options import AnnotationOptions, CrashOptions
 from .paths import checked_text, is_file
 from .request import ANNOTATIONS, ANNOTATIONS_OF, part, request
 from .results import Crash, Violation
-from .results.provisos import provisos
+from .results.provisos import RestsOn
 
 #: Annotations that only a program with its own log has: one without a log changes nothing in place.
 _IN_PLACE = "mutate-counter-cache-writeback"
@@ -93,7 +93,7 @@ class Annotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Annotations:
+class Annotations(RestsOn):
     """Whether the annotations of a program suffice on a design, and which of them it needs.
 
     Attributes:
@@ -117,11 +117,6 @@ class Annotations:
     def holds(self) -> bool:
         """The complete program's annotations suffice."""
         return self.complete.sufficient
-
-    @property
-    def provisos(self) -> tuple[str, ...]:
-        """What it rests on beside the trace: what was assumed, and what the trace lacks."""
-        return provisos(self.assumed, self.lacks)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""

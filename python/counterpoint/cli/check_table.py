@@ -80,16 +80,9 @@ def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[Render
     if len(findings) > len(shown):
         more = units.count_of(len(findings) - len(shown), "finding")
         parts.append(Text(f"and {more} more; --top shows more", style="dim"))
-    kinds = {finding.kind: finding.sentence.removesuffix(_later(finding)) for finding in shown}
+    kinds = {finding.kind: finding.sentence.removesuffix(finding.detail or "").rstrip() for finding in shown}
     parts += [Text(f"{kind}: {sentence}", style="dim") for kind, sentence in kinds.items()]
     return parts
-
-
-def _later(finding: Finding) -> str:
-    """The end of a sentence that belongs to one finding alone."""
-    if finding.fenced_by is not None:
-        return finding.sentence[finding.sentence.index(" It is fenced only by ") :]
-    return "" if finding.later is None else f" The later store is at {finding.later.place}."
 
 
 def _example(finding: Finding) -> str:

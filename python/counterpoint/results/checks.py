@@ -59,7 +59,8 @@ class Finding(Place):
             there is none.
         count: how many operations.
         example: the first of them.
-        sentence: what the trace shows.
+        sentence: what the trace shows, in sentences.
+        detail: the last of these, if it is about this finding alone and not about its kind; else None.
         cost_ns: how much less time the program takes on the design without these operations; None where that was not
             measured.
     """
@@ -71,6 +72,7 @@ class Finding(Place):
     count: int
     example: Example
     sentence: str
+    detail: str | None
     cost_ns: float | None
 
 

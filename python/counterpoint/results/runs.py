@@ -12,7 +12,7 @@ from typing import Any
 
 from ..source_lines import LineCost
 from .documents import build, fits
-from .provisos import provisos
+from .provisos import RestsOn
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(RestsOn):
     """What a recorded program did, whether or not it has transactions, and how long one of it took on average.
 
     Attributes:
@@ -237,11 +237,6 @@ class Recorded:
     ns_per_mark: float | None
     assumed: str | None
     lacks: tuple[str, ...]
-
-    @property
-    def provisos(self) -> tuple[str, ...]:
-        """What the figures rest on beside the trace: what was assumed, and what the trace lacks."""
-        return provisos(self.assumed, self.lacks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from .checks import Place
 from .documents import build
-from .provisos import provisos
+from .provisos import RestsOn
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +404,7 @@ class CrashHost:
 
 
 @dataclass(frozen=True, slots=True)
-class Crash:
+class Crash(RestsOn):
     """The auditors' verdict over every crash tried.
 
     Attributes:
@@ -470,11 +470,6 @@ class Crash:
     def holds(self) -> bool:
         """No rule was broken, and the auditors agree with the boot."""
         return self.violation_count == 0 and not self.internal_errors
-
-    @property
-    def provisos(self) -> tuple[str, ...]:
-        """What it rests on beside the trace: what was assumed, and what the trace lacks."""
-        return provisos(self.assumed, self.lacks)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Crash:

@@ -214,8 +214,7 @@ def _recovery_request(goals: Goals, one: Candidate) -> dict[str, Any]:
 
 def counterexample(test: CrashTest, document: Mapping[str, Any]) -> Counterexample | None:
     """What showed that a test is failed: the smallest run, else the first violation."""
-    left_out = document.get("left_out")
-    for found in (*document["shrunk"], *document["violations"], *([left_out["first"]] if left_out else [])):
+    for found in (*document["shrunk"], *_violations(document)):
         return Counterexample(
             test=test.tier,
             workload=test.workload,
@@ -232,11 +231,13 @@ def _broken(document: Mapping[str, Any]) -> str:
     """The first rule that was broken; empty if everything held."""
     if document["internal_errors"]:
         return "internal"
-    if document["violation_count"]:
-        return str(document["violations"][0]["rule"])
-    # What leaks beside the crash points of a sample is no promise kept, either.
+    return next((str(found["rule"]) for found in _violations(document)), "")
+
+
+def _violations(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What was broken; what leaks beside the crash points of a sample is no promise kept, either."""
     left_out = document.get("left_out")
-    return str(left_out["first"]["rule"]) if left_out else ""
+    return [*document["violations"], *([left_out["first"]] if left_out else [])]
 
 
 def _points(document: Mapping[str, Any]) -> int:

@@ -80,9 +80,8 @@ class _Search:
     def __init__(self, asked: Goals, path: Path, computer: Computer, progress: SearchProgress | None) -> None:
         self._goals, self._path, self._computer, self._progress = asked, path, computer, progress
         self._judge = Judge(asked, computer)
-        self._made: dict[Point, Candidate | None] = {}
-        self._refused: dict[Point, str] = {}
-        self._left_out: set[Point] = set()
+        self._tried: dict[Point, Candidate | str | None] = {}
+        """What became of each point: its candidate; why the engine refuses it; None if another stands for it."""
         self._unfit: dict[str, str] = {}
         self._judged: dict[Candidate, Judged] = {}
         self._points: dict[Candidate, Point] = {}
@@ -93,7 +92,7 @@ class _Search:
         """Searches."""
         references = self._references()
         first = self._known_points(references)
-        self._judge.known = frozenset(one.key for point in first if (one := self._made[point]) is not None)
+        self._judge.known = frozenset(one.key for point in first if (one := self._valid(point)) is not None)
         proposer, complete = self._proposer(first)
         while batch := proposer.batch(self._goals.candidates - self._valid_ones()):
             self._points |= {one: point for point, one in batch}
@@ -108,15 +107,15 @@ class _Search:
             rules=tuple(rule for rule in self._learner.rules if rule.covers),
             references=references,
             unfit=self._unfit,
-            points=self._tried(),
+            points=self._points_tried(),
             complete=complete,
             computed=self._computer.computed,
         )
 
-    def _tried(self) -> Points:
-        """What became of the points that were tried so far."""
-        refused = Counter(why for point, why in self._refused.items() if point not in self._left_out)
-        return Points(len(self._made.keys() | self._left_out), len(self._left_out), dict(refused.most_common()))
+    def _points_tried(self) -> Points:
+        """How many points were tried so far, and what became of them."""
+        refused = Counter(fate for fate in self._tried.values() if isinstance(fate, str))
+        return Points(len(self._tried), list(self._tried.values()).count(None), dict(refused.most_common()))
 
     def _references(self) -> tuple[Reference, ...]:
         """Known designs, each with the promise of the goals, on the machine of the goals."""
@@ -157,7 +156,7 @@ class _Search:
         seen: set[Candidate] = set()
         for point in self._goals.space.points():
             if self._goals.space.mended(point) != point:
-                self._left_out.add(point)
+                self._tried[point] = None
                 continue
             one = self._valid(point)
             if one is not None and one not in seen:
@@ -165,16 +164,16 @@ class _Search:
                 yield point, one
 
     def _valid(self, point: Point) -> Candidate | None:
-        """What a point makes; None if the engine refuses it."""
-        if point not in self._made:
-            self._made[point] = None
+        """What a point makes; None if the engine refuses it, or another point stands for it."""
+        if point not in self._tried:
             try:
                 one = self._goals.space.candidate(point)
                 check(self._goals, one)
-                self._made[point] = one
+                self._tried[point] = one
             except InputError as error:
-                self._refused[point] = str(error)
-        return self._made[point]
+                self._tried[point] = str(error)
+        fate = self._tried[point]
+        return fate if isinstance(fate, Candidate) else None
 
     def _valid_ones(self) -> int:
         return sum(one.state != "refused" for one in self._judged.values())

@@ -52,8 +52,10 @@ pub struct Finding {
     pub count: u64,
     /// The first of them.
     pub example: Example,
-    /// What the trace shows, in a sentence.
+    /// What the trace shows, in sentences.
     pub sentence: String,
+    /// The last of these, if it is about this finding alone and not about its kind.
+    pub detail: Option<String>,
     /// How much less time the program takes on the design without these operations, in ns; null if it was not measured.
     pub cost_ns: Option<f64>,
     #[serde(skip)]
@@ -154,11 +156,12 @@ fn finding(
     found: Found,
     read: &StepsRead,
 ) -> Finding {
-    let sentence = match (later, fenced_by) {
-        (Some(later), _) => format!("{} The later store is at {}.", kind.sentence(), later.text),
-        (_, Some(by)) => format!("{} It is fenced only by {}.", kind.sentence(), fence_by_chance(by)),
-        (None, None) => kind.sentence().to_owned(),
+    let detail = match (later, fenced_by) {
+        (Some(later), _) => Some(format!("The later store is at {}.", later.text)),
+        (_, Some(by)) => Some(format!("It is fenced only by {}.", fence_by_chance(by))),
+        (None, None) => None,
     };
+    let sentence = [Some(kind.sentence()), detail.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     Finding {
         kind,
         class: kind.class(),
@@ -168,6 +171,7 @@ fn finding(
         count: found.count,
         example: example(&found.first, kind, read),
         sentence,
+        detail,
         cost_ns: None,
         numbers: found.numbers,
     }
