@@ -107,7 +107,7 @@ def design(name: str | os.PathLike[str]) -> Design:
     Raises:
         InputError: it does not exist, or the file is not a design, in one sentence.
     """
-    return results.build(results.Design, _described(name))
+    return results.build(results.Design, described(name))
 
 
 def design_parts(name: str | os.PathLike[str], variant: Variant = "hardened") -> dict[str, Any]:
@@ -116,7 +116,7 @@ def design_parts(name: str | os.PathLike[str], variant: Variant = "hardened") ->
     Raises:
         InputError: there is no such design, or the file is not a design, in one sentence.
     """
-    parts = _described(name)["parts"]
+    parts = described(name)["parts"]
     if variant not in parts:
         raise _engine.InputError(f"variant '{variant}' does not exist: published or hardened")
     return dict(parts[variant])
@@ -502,7 +502,7 @@ def form_of(design: str | os.PathLike[str]) -> str:
     Raises:
         InputError: there is no such design.
     """
-    return str(_described(design)["form"])
+    return str(described(design)["form"])
 
 
 def machine_of(design: str | os.PathLike[str]) -> str:
@@ -511,7 +511,7 @@ def machine_of(design: str | os.PathLike[str]) -> str:
     Raises:
         InputError: there is no such design.
     """
-    return str(_described(design)["machine"])
+    return str(described(design)["machine"])
 
 
 def machine_for(designs: Sequence[str | os.PathLike[str]], machine: str | os.PathLike[str] | None) -> str:
@@ -532,7 +532,7 @@ def check_names(designs: Sequence[str | os.PathLike[str]]) -> list[str]:
         InputError: there is no such design, or two of them have the same name.
     """
     called: dict[str, str] = {}
-    names = [str(_described(design)["name"]) for design in designs]
+    names = [str(described(design)["name"]) for design in designs]
     for name, text in zip(names, [os.fspath(design) for design in designs], strict=True):
         if called.setdefault(name, text) != text:
             raise _engine.InputError(
@@ -541,7 +541,8 @@ def check_names(designs: Sequence[str | os.PathLike[str]]) -> list[str]:
     return names
 
 
-def _described(design: str | os.PathLike[str]) -> dict[str, Any]:
+def described(design: str | os.PathLike[str]) -> dict[str, Any]:
+    """What the engine says of a design: all of its parts, of which some may stand in the files that its own builds on."""
     document: dict[str, Any] = json.loads(_engine.describe_design(check_design(design)))
     return document
 

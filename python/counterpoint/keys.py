@@ -34,9 +34,10 @@ def key(resolved: Mapping[str, Any], build: str) -> str:
 
 
 def answer_key(kind: str, request: Mapping[str, Any], build: str) -> str:
-    """The key of another question to the engine: the digest of its kind, its request, and the files that this names."""
-    files = [_content(str(request[name])) for name in ("workload", "machine", "design") if name in request]
-    return _digest([build, kind, request, files])
+    """The key of another question to the engine: the digest of its kind, its request, and what the files of this say."""
+    files = [_content(str(request[name])) for name in ("workload", "machine") if name in request]
+    design = _design(str(request["design"])) if "design" in request else None
+    return _digest([build, kind, request, files, design])
 
 
 def refused_key(request: Mapping[str, Any], build: str) -> str:
@@ -58,6 +59,11 @@ def _content(name: str) -> str:
         return _file_digest(name, found.st_size, found.st_mtime_ns)
     except OSError as error:
         raise InputError(f"'{name}' cannot be read: {reason(error)}") from None
+
+
+def _design(name: str) -> object:
+    """What a design file and those that it builds on say; a name that is none of a file stays as it is."""
+    return name if name in _names() or not is_file(name) else api.described(name)
 
 
 @cache

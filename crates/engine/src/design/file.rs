@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::keys::{KEYS, Key};
 use crate::config::toml_file::{self, Leaf};
 use crate::config::{ConfigError, Variant, shown, shown_name, unknown_name};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use toml::Value;
 
@@ -57,6 +57,8 @@ const BUILT_IN: &[(&str, &str)] = &[
 const MACHINE: &str = "secpm";
 /// The keys that are not parts.
 const TEXTS: [&str; 5] = ["name", "base", "summary", "paper", "machine"];
+/// The most files that build on one another.
+const FILES_MAX: usize = 16;
 
 /// The names of the built-in designs.
 pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
@@ -87,7 +89,12 @@ impl Readings {
     /// Reads the design file at `path`. A file with the name of a built-in design must have the same parts as that
     /// design.
     pub(super) fn read(path: &str) -> Result<Self, ConfigError> {
-        let readings = Self::parse(path, &toml_file::read("design file", path)?)?;
+        Self::read_beneath(path, &[])
+    }
+
+    /// [`read`](Self::read), for a file that is the base of the last of `above`, which is the base of the one before it.
+    fn read_beneath(path: &str, above: &[PathBuf]) -> Result<Self, ConfigError> {
+        let readings = Self::parse_beneath(path, &toml_file::read("design file", path)?, above)?;
         match Self::built_in(&readings.hardened.name) {
             Some(built_in) if !Variant::ALL.into_iter().all(|of| built_in.of(of).same_parts(readings.of(of))) => {
                 Err(ConfigError(format!(
@@ -113,9 +120,13 @@ impl Readings {
 
     /// Parses the file `text`, which is at `path`. Unless it sets a name, the design has the file's name.
     pub(super) fn parse(path: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::parse_beneath(path, text, &[])
+    }
+
+    fn parse_beneath(path: &str, text: &str, above: &[PathBuf]) -> Result<Self, ConfigError> {
         let is_section = |path: &str| ["registers", "hardened", "hardened.registers"].contains(&path);
         let leaves = toml_file::leaves(path, text, &is_section)?;
-        let mut readings = base_of(&leaves)?;
+        let mut readings = base_of(path, &leaves, above)?;
         let name = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy()).into_owned();
         let summary = match readings.hardened.name.as_str() {
             "" => format!("design file {name}"),
@@ -189,16 +200,33 @@ impl Readings {
     }
 }
 
-/// What the file builds on: the base that it names, or the first value of every part.
-fn base_of(leaves: &[Leaf]) -> Result<Readings, ConfigError> {
+/// What the file at `path` builds on: the base that it names, or the first value of every part.
+fn base_of(path: &str, leaves: &[Leaf], above: &[PathBuf]) -> Result<Readings, ConfigError> {
     let Some(leaf) = leaves.iter().find(|leaf| leaf.path == "base") else {
         return Ok(Readings::default());
     };
-    let name = leaf.value.as_str();
-    let name = name.ok_or_else(|| leaf.error(format!("base = {} must be the name of a design", shown(&leaf.value))))?;
+    let refused = || leaf.error(format!("base = {} must be the name of a design, or a path", shown(&leaf.value)));
+    let name = leaf.value.as_str().filter(|name| !name.contains(char::is_control)).ok_or_else(refused)?;
+    if toml_file::is_path(name) {
+        return base_file(path, name, above).map_err(|ConfigError(what)| leaf.error(format!("base: {what}")));
+    }
     let known: Vec<&str> = built_in_names().collect();
     let base = Readings::built_in(name);
     base.cloned().ok_or_else(|| leaf.error(format!("base: {}", unknown_name("design", name, &known))))
+}
+
+/// The design file `name`, as the file at `path` names it: from the folder where that file is.
+fn base_file(path: &str, name: &str, above: &[PathBuf]) -> Result<Readings, ConfigError> {
+    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let base = Path::new(path).parent().unwrap_or(Path::new("")).join(name);
+    let above: Vec<PathBuf> = above.iter().cloned().chain([place(Path::new(path))]).collect();
+    if above.contains(&place(&base)) {
+        return Err(ConfigError(format!("design file '{}' builds on itself", shown_name(name))));
+    }
+    if above.len() == FILES_MAX {
+        return Err(ConfigError(format!("more than {FILES_MAX} design files build on one another")));
+    }
+    Readings::read_beneath(&base.to_string_lossy(), &above)
 }
 
 /// The most characters of a design's name.

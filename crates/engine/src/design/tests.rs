@@ -74,6 +74,49 @@ fn a_copy_of_a_built_in_design_is_that_design_and_one_with_other_parts_needs_a_n
 }
 
 #[test]
+fn a_file_builds_on_another_file_from_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let load = |path: &str| load_with_parts(path, Variant::Hardened, &[]);
+    let refusal = |path: &str| load(path).err().unwrap().0;
+    write(
+        "bases/off.toml",
+        "base = \"secpm\"\ncounter_coalescing = \"off\"\n[registers]\nstaging_register = \"absent\"\n",
+    );
+    let top = write("top.toml", "base = \"bases/off.toml\"\nwrite_path = \"write-through\"\n");
+    let alone = write(
+        "alone.toml",
+        "base = \"secpm\"\ncounter_coalescing = \"off\"\nwrite_path = \"write-through\"\n[registers]\nstaging_register = \"absent\"\n",
+    );
+    let (design, parts) = load(&top).unwrap();
+    assert_eq!(parts, load(&alone).unwrap().1);
+    assert_eq!((design.name.as_str(), design.summary.as_str()), ("top", "design file top, on top of off"));
+    assert_eq!(design.machine, "secpm");
+
+    // The place of a mistake in a base is that in the base, after the line that names it.
+    write("bases/off.toml", "base = \"secpm\"\nwrite_pth = \"deferred\"\n");
+    let told = refusal(&top);
+    assert!(told.contains("top.toml:1: base: ") && told.contains("bases/off.toml:2: there is no part"), "{told}");
+    let nowhere = write("nowhere.toml", "base = \"./secpm\"\n");
+    assert!(refusal(&nowhere).contains("nowhere.toml:1: base: design file '"), "{}", refusal(&nowhere));
+
+    // Files that build on themselves end, also those with many names.
+    write("a.toml", "base = \"bases/../b.toml\"\n");
+    let round = write("b.toml", "base = \"./a.toml\"\n");
+    assert!(refusal(&round).ends_with("design file 'bases/../b.toml' builds on itself"), "{}", refusal(&round));
+    for n in 0..20 {
+        write(&format!("{n}.toml"), &format!("base = \"{}.toml\"\n", n + 1));
+    }
+    let first = folder.path().join("0.toml");
+    assert!(refusal(first.to_str().unwrap()).ends_with("more than 16 design files build on one another"));
+}
+
+#[test]
 fn mistakes_are_told_with_their_line_and_the_nearest_name() {
     let line = |text: &str| refused(text).split_once(": ").unwrap().1.to_owned();
     assert_eq!(
@@ -83,7 +126,8 @@ fn mistakes_are_told_with_their_line_and_the_nearest_name() {
     assert_eq!(line("write_pth = \"deferred\""), "there is no part 'write_pth': did you mean 'write_path'?");
     assert_eq!(line("xyzzy = 1"), "there is no part 'xyzzy' (`counterpoint parts` lists what there is)");
     assert!(line("base = \"secpn\"").starts_with("base: design 'secpn' does not exist: did you mean 'secpm'?"));
-    assert_eq!(line("base = 3"), "base = 3 must be the name of a design");
+    assert_eq!(line("base = 3"), "base = 3 must be the name of a design, or a path");
+    assert_eq!(line("base = \"a\\n.toml\""), "base = \"a\\n.toml\" must be the name of a design, or a path");
     assert_eq!(line("secret = \"yes\""), "secret = \"yes\" must be true or false");
     assert_eq!(line("drain = true\ndomain = \"eadr\""), "drain = true must be a name");
     assert_eq!(
