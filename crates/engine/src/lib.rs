@@ -30,6 +30,7 @@ pub mod mechanism;
 pub mod message;
 mod output;
 pub mod parts;
+pub mod power;
 pub mod recovery;
 mod recovery_cost;
 mod run;

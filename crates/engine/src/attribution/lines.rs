@@ -15,19 +15,25 @@ const OF_THE_SYSTEM: [&str; 7] =
     ["/usr/include/", "/usr/local/include/", "/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/", "/rustc/"];
 
 /// A place in the program, as shown to users.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize)]
 pub struct Place {
-    /// The place as text: `file:line`, otherwise `symbol+0x..`, otherwise `object+0x..`, otherwise the address.
+    /// The place as text: `file:line`, otherwise `symbol+0x..`, otherwise `object+0x..`, otherwise an address, or `unknown`.
+    #[serde(rename = "place")]
     pub text: String,
-    /// `file:line` with the whole path.
+    /// `file:line` with the whole path; null if debug information does not have it.
     pub source: Option<String>,
-    /// Function or symbol.
+    /// Function or symbol; null if neither is known.
     pub function: Option<String>,
-    /// Path of the object file.
+    /// Path of the object file; null if none was mapped.
     pub object: Option<String>,
 }
 
 impl Place {
+    /// A locked instruction here, which fences by chance.
+    pub fn as_chance_fence(&self) -> String {
+        format!("the locked instruction at {}, which is executed for another purpose", self.text)
+    }
+
     /// The place of operations that come from nowhere in the recorded code.
     pub fn unknown() -> Self {
         Place { text: "unknown".to_owned(), source: None, function: None, object: None }

@@ -10,12 +10,14 @@
 mod lines;
 mod object_file;
 mod watch;
+mod wrappers;
 
 #[cfg(test)]
 mod tests;
 
 pub use lines::{Place, Places, place_of, places};
 pub use watch::{SiteCost, SiteWatch};
+pub use wrappers::all as wrappers_and;
 
 use crate::kernel::ps_to_ns;
 use crate::stats::LineCost;

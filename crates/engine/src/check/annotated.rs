@@ -1,7 +1,6 @@
 //! The annotations of a recorded program by source line.
 
-use super::{Shown, wrappers};
-use crate::attribution::{Place, place_of, places};
+use crate::attribution::{Place, place_of, places, wrappers_and};
 use crate::config::ConfigError;
 use crate::workload::trace::{Done, Steps};
 use serde::Serialize;
@@ -14,7 +13,7 @@ pub struct Annotations {
     /// `counter-atomic` or `counter-writeback`.
     pub name: &'static str,
     #[serde(flatten)]
-    pub at: Shown,
+    pub at: Place,
     /// Their numbers in the recording, from 0, as [`crate::workload::trace::Omitted`] numbers them.
     pub numbers: Vec<u64>,
 }
@@ -35,7 +34,7 @@ pub fn annotations(
         }
         ControlFlow::Continue(())
     })?;
-    let places = places(&read.sites, &wrappers::all(&[]));
+    let places = places(&read.sites, &wrappers_and(&[]));
     let mut by_line: BTreeMap<(&'static str, &Place), Vec<u64>> = BTreeMap::new();
     for (kind, site, number) in all {
         by_line.entry((kind.name(), place_of(&places, site))).or_default().push(number);

@@ -15,12 +15,11 @@ mod line;
 mod order;
 mod report;
 mod shadow;
-mod wrappers;
 
 #[cfg(test)]
 mod tests;
 
-use crate::attribution::places;
+use crate::attribution::{places, wrappers_and};
 use crate::config::ConfigError;
 use crate::workload::trace::Steps;
 use shadow::Shadow;
@@ -28,9 +27,7 @@ use std::ops::ControlFlow;
 
 pub use annotated::annotations;
 pub use cost::CostCase;
-pub(crate) use report::fence_by_chance;
-pub use report::{CheckReport, Shown};
-pub(crate) use wrappers::all as wrappers_and;
+pub use report::CheckReport;
 
 /// What the user asks of a check.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +62,7 @@ pub fn check(
     if let Some(mark) = settings.mark.as_ref().filter(|_| counts.marks == 0) {
         return Err(ConfigError(format!("{name}: mark: the program sets no mark '{mark}'")));
     }
-    let findings = report::merged(findings, &places(&read.sites, &wrappers::all(&settings.wrappers)), &read);
+    let findings = report::merged(findings, &places(&read.sites, &wrappers_and(&settings.wrappers)), &read);
     let holds = findings.iter().all(|finding| finding.class != kind::Class::Correctness);
     Ok(CheckReport {
         schema: 1,

@@ -43,11 +43,11 @@ pub struct Finding {
     pub kind: Kind,
     pub class: Class,
     #[serde(flatten)]
-    pub at: Shown,
+    pub at: Place,
     /// The place of the later store that overtakes this one; null for other kinds.
-    pub later: Option<Shown>,
+    pub later: Option<Place>,
     /// The place of the locked instruction that fences the first of the stores by chance, if nothing else does.
-    pub fenced_by: Option<Shown>,
+    pub fenced_by: Option<Place>,
     /// How many operations.
     pub count: u64,
     /// The first of them.
@@ -79,26 +79,6 @@ pub enum CheckedBy {
     LegalStates,
     /// The same on memory whose caches persist.
     LegalStatesOfEadr,
-}
-
-/// A place in the program.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Shown {
-    /// `file:line`, otherwise `symbol+0x..`, otherwise `object+0x..`, otherwise an address, or `unknown`.
-    pub place: String,
-    /// `file:line` with the whole path; null if debug information does not have it.
-    pub source: Option<String>,
-    /// Function or symbol; null if neither is known.
-    pub function: Option<String>,
-    /// Path of the object file; null if none was mapped.
-    pub object: Option<String>,
-}
-
-impl From<&Place> for Shown {
-    fn from(place: &Place) -> Self {
-        let Place { text, source, function, object } = place.clone();
-        Self { place: text, source, function, object }
-    }
 }
 
 /// An operation of the trace.
@@ -158,16 +138,16 @@ fn finding(
 ) -> Finding {
     let detail = match (later, fenced_by) {
         (Some(later), _) => Some(format!("The later store is at {}.", later.text)),
-        (_, Some(by)) => Some(format!("It is fenced only by {}.", fence_by_chance(by))),
+        (_, Some(by)) => Some(format!("It is fenced only by {}.", by.as_chance_fence())),
         (None, None) => None,
     };
     let sentence = [Some(kind.sentence()), detail.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     Finding {
         kind,
         class: kind.class(),
-        at: at.into(),
-        later: later.map(Shown::from),
-        fenced_by: fenced_by.map(Shown::from),
+        at: at.clone(),
+        later: later.cloned(),
+        fenced_by: fenced_by.cloned(),
         count: found.count,
         example: example(&found.first, kind, read),
         sentence,
@@ -175,11 +155,6 @@ fn finding(
         cost_ns: None,
         numbers: found.numbers,
     }
-}
-
-/// A locked instruction at a place that fences by chance.
-pub(crate) fn fence_by_chance(place: &Place) -> String {
-    format!("the locked instruction at {}, which is executed for another purpose", place.text)
 }
 
 /// What was checked of a program, and what came of it.

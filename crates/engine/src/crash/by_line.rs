@@ -3,7 +3,7 @@
 //! explains the failures best.
 
 use super::names::Names;
-use crate::check::Shown;
+use crate::attribution::Place;
 use crate::message::Site;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -40,9 +40,9 @@ pub(crate) struct ByLine {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LineLosses {
     /// Where the program stored last what they lack.
-    pub stored: Shown,
+    pub stored: Place,
     /// Where it has flushed it since; null if it has not.
-    pub flushed: Option<Shown>,
+    pub flushed: Option<Place>,
     /// Number of different memories without it that fail.
     pub failed: u64,
     /// Number of different memories without it from which the program recovers.
@@ -86,7 +86,7 @@ impl ByLine {
     /// The places that memories that fail lack, those first that explain the failures best.
     pub fn told(&self, names: &Names<'_>) -> Vec<LineLosses> {
         let all_failed: u64 = self.memories.values().map(|memories| memories.failed).sum();
-        let mut by_place: BTreeMap<(Shown, Option<Shown>), Memories> = BTreeMap::new();
+        let mut by_place: BTreeMap<(Place, Option<Place>), Memories> = BTreeMap::new();
         for (lacks, &memories) in &self.memories {
             let shown = |&(stored, flushed): &Touches| (names.shown(stored), flushed.map(|at| names.shown(at)));
             // Several instructions of a source line are one place.

@@ -1,6 +1,6 @@
 //! Why the images of a recorded program fail: what was lost, what was kept, and what was missing between the two.
 
-use crate::check::Shown;
+use crate::attribution::Place;
 use serde::Serialize;
 
 /// What failing images have in common.
@@ -15,7 +15,7 @@ pub struct Cause {
     /// The first of them: the record of the trace before which power failed.
     pub at_event: u64,
     /// The fence, flush or store before which power failed; null at a mark and at the end of the program.
-    pub before: Option<Shown>,
+    pub before: Option<Place>,
     /// The lines that were lost in that image while others were kept; at most [`Cause::SHOWN`].
     pub lost: Vec<LostLine>,
     /// How many there were.
@@ -72,15 +72,15 @@ pub struct LostLine {
     /// The thread that stored to it last.
     pub thread: u64,
     /// Where that was.
-    pub stored: Shown,
+    pub stored: Place,
     /// What the line lacks.
     pub missing: CauseKind,
     /// Where it was flushed last; null if it was not.
-    pub flushed: Option<Shown>,
+    pub flushed: Option<Place>,
     /// The locked instruction that fences it by chance; null if there is none.
-    pub fenced_by: Option<Shown>,
+    pub fenced_by: Option<Place>,
     /// The store that was kept, and before which the missing flush or fence had to come; null if it was none.
-    pub needed_before: Option<Shown>,
+    pub needed_before: Option<Place>,
 }
 
 /// A line that was kept.
@@ -90,5 +90,5 @@ pub struct KeptLine {
     pub file: String,
     pub offset: u64,
     /// Where it was stored to last.
-    pub stored: Shown,
+    pub stored: Place,
 }

@@ -2,9 +2,9 @@
 //! auditors report the same for them. A state consists of what memory holds in addition to the run, what is drained to
 //! it, the registers that survive, and every pad used so far with its bytes.
 
-use super::power::Drained;
 use crate::kernel::keyed_digest;
 use crate::message::{LineBytes, MediaLine};
+use crate::power::Drained;
 use crate::recovery::Media;
 use rustc_hash::FxHashMap;
 

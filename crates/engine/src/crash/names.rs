@@ -2,7 +2,6 @@
 
 use super::report::{CrashReport, LineAt, ReportedViolation};
 use crate::attribution::{Place, place_of};
-use crate::check::Shown;
 use crate::message::{Line, Site};
 use crate::workload::trace::Trace;
 
@@ -25,8 +24,8 @@ impl<'a> Names<'a> {
         place_of(&self.places, site)
     }
 
-    pub fn shown(&self, site: Site) -> Shown {
-        Shown::from(self.place(site))
+    pub fn shown(&self, site: Site) -> Place {
+        self.place(site).clone()
     }
 
     /// The file that a line belongs to, and its offset there.
@@ -66,10 +65,10 @@ fn sentence(lines: &[LineAt], count: u64, of_rule: bool) -> String {
     }
     let one = |line: &LineAt| {
         let flushed = match &line.flushed {
-            Some(at) => format!("flushed since at {}", at.place),
+            Some(at) => format!("flushed since at {}", at.text),
             None => "not flushed since".to_owned(),
         };
-        format!("offset {:#x} of {}, last stored to at {}, {flushed}", line.offset, line.file, line.stored.place)
+        format!("offset {:#x} of {}, last stored to at {}, {flushed}", line.offset, line.file, line.stored.text)
     };
     let told: Vec<String> = lines.iter().take(TOLD_MAX).map(one).collect();
     let more = match count.saturating_sub(told.len() as u64) {

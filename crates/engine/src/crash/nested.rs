@@ -11,11 +11,11 @@
 use super::covered::covered;
 use super::met::{Met, digest};
 use super::next_writes::watch_next_writes;
-use super::path::{Path, Touching, alarm_told, battery_gave_up};
-use super::power::{Drained, PowerLoss, Survivors};
+use super::path::{Path, Touching, battery_gave_up};
 use super::second_life::{SecondLife, second_life};
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
 use crate::message::{Line, MediaLine, ProgramRecovery};
+use crate::power::{Drained, PowerLoss, Survivors};
 use crate::recovery::{Boot, BootStep, Media, Memory};
 use crate::run::workers;
 use std::collections::{BTreeMap, BTreeSet};
@@ -280,7 +280,7 @@ impl<'a> Nested<'a> {
                 "If power fails {}, the {} recovery refuses memory that nobody has tampered with: {}.",
                 path.when(event),
                 path.last_recovery(),
-                alarm_told(alarm)
+                alarm.clause()
             );
             found.push(self.auditor.broken(Rule::FalseAlarm, None, None, explanation));
             return on_path(found, path);

@@ -1,11 +1,11 @@
 //! The path to a power failure: after which step of which recovery power was lost before, also in words.
 
-use super::power::Drained;
 use crate::assembly::memory_map;
 use crate::audit::BootWatch;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
 use crate::parts::Forbidden;
+use crate::power::Drained;
 use crate::recovery::{Alarm, BootStep};
 use std::collections::BTreeSet;
 
@@ -75,28 +75,8 @@ pub(super) fn refusal(event: u64, alarm: Alarm, lines: usize) -> String {
     };
     format!(
         "If power fails after event {event}, the boot refuses memory that nobody has tampered with: {}.{others}",
-        alarm_told(alarm)
+        alarm.clause()
     )
-}
-
-/// What a check found wrong, as a clause.
-pub(crate) fn alarm_told(alarm: Alarm) -> String {
-    match alarm {
-        Alarm::Mac(line) => format!(
-            "the MAC of the line at {:#x} does not belong to its bytes, its address and its counter",
-            line.address()
-        ),
-        Alarm::Counter(block) => format!("the tree does not vouch for counter block {:#x}", block.0),
-        Alarm::Node(node) => format!("the tree does not vouch for node {} of level {}", node.index, node.level),
-        Alarm::TableRoot => "what was in the metadata caches does not have the root that its register holds".to_owned(),
-        Alarm::ShadowRoot => {
-            "what is to be restored from the shadow cache does not have the root that its register holds".to_owned()
-        }
-        Alarm::Table(entry) => {
-            format!("entry {entry} of the shadow table does not belong to what is stored of its block")
-        }
-        Alarm::Root => "the tree that it computes does not have the root that the register holds".to_owned(),
-    }
 }
 
 /// An observer that records what is written.

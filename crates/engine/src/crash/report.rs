@@ -3,8 +3,8 @@
 use super::attack::AttackReport;
 use super::by_line::{ByLine, LineLosses};
 use super::cause::Cause;
+use crate::attribution::Place;
 use crate::audit::{self, Rule, StageTally, Violation, most_telling_first};
-use crate::check::Shown;
 use crate::config::Variant;
 use crate::design::faults::Fault;
 use crate::parts::PartsList;
@@ -252,9 +252,9 @@ pub struct LineAt {
     /// Offset of the line in it.
     pub offset: u64,
     /// Where the program stored to it last.
-    pub stored: Shown,
+    pub stored: Place,
     /// Where it has flushed it since; null if it has not.
-    pub flushed: Option<Shown>,
+    pub flushed: Option<Place>,
 }
 
 impl ReportedViolation {

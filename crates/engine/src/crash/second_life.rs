@@ -1,9 +1,9 @@
 //! A complete second power cycle: the machine has recovered and goes on, the slots of the caches that were dirty are dirty
 //! again with other bytes, and power is lost.
 
-use super::power::{Drained, PowerLoss};
 use crate::message::{Line, LineBytes, Observer, OnChipLine, xor};
 use crate::parts::Counter;
+use crate::power::{Drained, PowerLoss};
 use crate::recovery::Boot;
 use std::collections::BTreeMap;
 

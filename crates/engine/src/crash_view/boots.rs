@@ -1,8 +1,8 @@
 //! Describes in a few sentences what a boot does after a power failure, and the registers that it begins with.
 
 use crate::audit::CounterLayout;
-use crate::crash::Survivors;
 use crate::message::{Line, MediaLine, NoObserver, ProgramRecovery};
+use crate::power::Survivors;
 use crate::recovery::{BootStep, GlobalCounter};
 use serde::Serialize;
 

@@ -6,8 +6,9 @@ use super::picture::{CoreChange, LineChange, Picture, Point, STATES, Seen, State
 use super::recorder::Recorder;
 use crate::assembly::System;
 use crate::audit::{Auditor, CounterLayout, LineView, Rule, Violation, most_telling_first};
-use crate::crash::{Explorer, Judgement, Losses, PowerLoss, Survivors};
+use crate::crash::{Explorer, Judgement};
 use crate::message::{CoreId, Line, LineBytes};
+use crate::power::{Losses, PowerLoss, Survivors};
 use crate::run::Failure;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;

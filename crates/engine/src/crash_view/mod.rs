@@ -16,8 +16,9 @@ mod tests;
 
 use crate::assembly::System;
 use crate::config::ConfigError;
-use crate::crash::{Audited, CrashCase, CrashPlan, Disturbance, Explorer, PowerLoss, audited, check_crashable};
+use crate::crash::{Audited, CrashCase, CrashPlan, Disturbance, Explorer, audited, check_crashable};
 use crate::message::CoreId;
+use crate::power::PowerLoss;
 use crate::recovery::LineCodec;
 use crate::run::{Bases, Failure, Watch};
 use judge::Judge;

@@ -3,11 +3,11 @@
 use super::Memory;
 use super::request::{Kind, Refusal, Room};
 use crate::assembly::{self, boot_codec, encryption_parts};
-use crate::crash::{PowerLoss, alarm_told, held};
 use crate::device::Device;
 use crate::kernel::{Ps, Slab};
 use crate::message::{BaseImage, Content, DevicePort, Line, LineBytes, MediaLine, MediaUnit, NoObserver};
-use crate::recovery::{LineCodec, Work};
+use crate::power::{PowerLoss, held};
+use crate::recovery::{Alarm, LineCodec, Work};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ impl Memory {
             drained,
             boot_writes,
             boot: boot_work,
-            refused: alarm.map(alarm_told),
+            refused: alarm.map(Alarm::clause),
             damaged_lines,
         });
         self.under_way = Slab::default();

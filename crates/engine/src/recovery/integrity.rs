@@ -32,6 +32,30 @@ pub enum Alarm {
     Table(u64),
 }
 
+impl Alarm {
+    /// As a clause of a sentence.
+    pub fn clause(self) -> String {
+        match self {
+            Alarm::Mac(line) => format!(
+                "the MAC of the line at {:#x} does not belong to its bytes, its address and its counter",
+                line.address()
+            ),
+            Alarm::Counter(block) => format!("the tree does not vouch for counter block {:#x}", block.0),
+            Alarm::Node(node) => format!("the tree does not vouch for node {} of level {}", node.index, node.level),
+            Alarm::TableRoot => {
+                "what was in the metadata caches does not have the root that its register holds".to_owned()
+            }
+            Alarm::ShadowRoot => {
+                "what is to be restored from the shadow cache does not have the root that its register holds".to_owned()
+            }
+            Alarm::Table(entry) => {
+                format!("entry {entry} of the shadow table does not belong to what is stored of its block")
+            }
+            Alarm::Root => "the tree that it computes does not have the root that the register holds".to_owned(),
+        }
+    }
+}
+
 /// What a boot needs of the integrity of memory.
 pub struct IntegrityCodec {
     /// The MACs of data lines.

@@ -5,12 +5,12 @@
 use crate::cache;
 use crate::config::{Geometry, Machine};
 use crate::controller;
-use crate::crash::{GlobalCounterSurvives, Survival};
 use crate::message::{
     CounterBlock, Coverage, LINES_PER_PAGE, LOG_RECORD_LINES, Line, LineTree, LogLayout, MacBlock, MacLayout,
     MediaLine, MediaOp, ShadowRegion, StaleBits, TreeNode, TreePlace, TreeShape,
 };
 use crate::parts::{CounterStore, Design, RecoveryStep, RestoreInto, ShadowIntegrity, ShadowTable};
+use crate::power::{GlobalCounterSurvives, Survival};
 use crate::recovery::{Lines, Work};
 use serde::Serialize;
 

@@ -4,10 +4,10 @@
 use super::model::{Left, Memory};
 use crate::assembly::{LineSystem, boot_codec, encryption_parts};
 use crate::config::{self, ByteSize, ConfigError, Geometry, Machine};
-use crate::crash::{PowerLoss, held};
 use crate::kernel::Random;
 use crate::message::{BaseImage, Line, MediaLine, MediaUnit, NoObserver, TreePlace};
 use crate::parts::Design;
+use crate::power::{PowerLoss, held};
 use crate::recovery::{LineCodec, Work};
 use crate::run::{Failure, answered};
 use crate::workload::trace::EmptyBase;

@@ -28,26 +28,27 @@ const ROOMS: &[(&str, &str)] = &[
     ("timeline", "kernel output message config"),
     ("attribution", "kernel stats message workload"),
     ("assembly", "kernel message config cipher parts cpu cache controller device mechanism recovery"),
+    ("power", "kernel message config parts controller device recovery assembly"),
     ("run", "kernel stats message config parts workload cpu cache controller device audit assembly"),
     ("check", "message config parts workload attribution run"),
     ("user_recovery", "kernel output message config workload run"),
     (
         "crash",
-        "kernel message config cipher parts workload controller device design recovery audit attribution assembly run check \
+        "kernel message config cipher parts workload controller device design recovery audit attribution assembly power run \
          user_recovery",
     ),
     (
         "legal_states",
-        "kernel message config parts workload attribution recovery audit assembly run check user_recovery crash",
+        "kernel message config parts workload attribution recovery audit assembly run user_recovery crash",
     ),
-    ("crash_view", "kernel message config recovery audit assembly run crash"),
-    ("recovery_cost", "kernel message config parts workload cache controller device recovery assembly run crash"),
+    ("crash_view", "kernel message config recovery audit assembly power run crash"),
+    ("recovery_cost", "kernel message config parts workload cache controller device recovery assembly power run"),
     (
         "api",
         "message config parts workload design timeline attribution assembly run check user_recovery crash legal_states crash_view \
          recovery_cost",
     ),
-    ("embed", "kernel stats message config parts controller device recovery assembly run crash design"),
+    ("embed", "kernel stats message config parts controller device recovery assembly power run design"),
 ];
 
 /// ARCHITECTURE.md draws the rooms in the order in which they import each other, and no others.

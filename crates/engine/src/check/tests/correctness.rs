@@ -146,7 +146,7 @@ fn what_only_a_locked_instruction_fences_for_another_purpose_is_not_fenced() {
     assert!(!report.holds);
     assert_eq!(told(&report), [("never-fenced", 1, 1)]);
     let finding = &report.findings[0];
-    assert_eq!(finding.fenced_by.as_ref().map(|by| by.place.as_str()), Some("0x3"));
+    assert_eq!(finding.fenced_by.as_ref().map(|by| by.text.as_str()), Some("0x3"));
     let told_of = "It is fenced only by the locked instruction at 0x3, which is executed for another purpose.";
     assert!(finding.sentence.ends_with(told_of), "{}", finding.sentence);
     let past = Program::new().past_caches(1, 0, 0).locked_elsewhere(3).report();

@@ -30,7 +30,7 @@ fn log_and(records: &str, after: &str) -> Vec<(&'static str, String, u64)> {
         "==7== pmemcheck-1.0, a simple\n==7== \n==7== START|REGISTER_FILE;p;0x1000;0x1000;0x0{records}\n==7== |STOP\n{after}"
     );
     let report = checked(text.into_bytes(), &CheckSettings::default()).unwrap();
-    report.findings.iter().map(|finding| (finding.kind.name(), finding.at.place.clone(), finding.count)).collect()
+    report.findings.iter().map(|finding| (finding.kind.name(), finding.at.text.clone(), finding.count)).collect()
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn steps(program: Program, show: &mut dyn FnMut(Step<'_>)) -> StepsRead {
 }
 
 fn told(report: &CheckReport) -> Vec<(&'static str, u64, u64)> {
-    report.findings.iter().map(|finding| (finding.kind.name(), line_of(&finding.at.place), finding.count)).collect()
+    report.findings.iter().map(|finding| (finding.kind.name(), line_of(&finding.at.text), finding.count)).collect()
 }
 
 fn line_of(place: &str) -> u64 {

@@ -8,9 +8,9 @@ fn overtaken(program: Program) -> Vec<(u64, u64, u64)> {
     let found = report.findings.iter().filter(|finding| finding.kind.name() == "not-ordered");
     found
         .map(|finding| {
-            let later = line_of(&finding.later.as_ref().expect("a later store").place);
+            let later = line_of(&finding.later.as_ref().expect("a later store").text);
             assert!(finding.sentence.ends_with(&format!("The later store is at {later:#x}.")), "{}", finding.sentence);
-            (line_of(&finding.at.place), later, finding.count)
+            (line_of(&finding.at.text), later, finding.count)
         })
         .collect()
 }

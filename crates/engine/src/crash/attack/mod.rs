@@ -20,12 +20,11 @@ pub use plan::AttackPlan;
 pub use tally::{AttackExample, AttackReport, AttackRow};
 
 use super::covered::covered;
-use super::path::alarm_told;
-use super::power::{PowerLoss, Survivors};
 use super::second_life::{SecondLife, second_life};
 use crate::audit::Auditor;
 use crate::kernel::Random;
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, MediaUnit, NoObserver, TreePlace};
+use crate::power::{PowerLoss, Survivors};
 use crate::recovery::{AdrSnapshot, Alarm, Boot, LineCodec, Media};
 use crate::run::workers;
 use choose::{Change, Choice, Reach};
@@ -376,7 +375,7 @@ impl Made<'_> {
             }
             Moment::Running => format!("After event {event}, while the machine runs,"),
         };
-        let alarm = judged.alarm.map_or(String::new(), |alarm| format!(": {}", alarm_told(alarm)));
+        let alarm = judged.alarm.map_or(String::new(), |alarm| format!(": {}", alarm.clause()));
         let outcome = match judged.verdict {
             Verdict::Accepted => {
                 let (line, bytes) = judged.line.unwrap_or((Line(0), [0; 64]));

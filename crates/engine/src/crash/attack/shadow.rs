@@ -4,9 +4,9 @@
 use super::Attack;
 use super::choose::Change;
 use super::tampered::stored;
-use crate::crash::power::Drained;
 use crate::kernel::Random;
 use crate::message::{LineBytes, MediaLine, ShadowRegion};
+use crate::power::Drained;
 use crate::recovery::Media;
 use rustc_hash::FxHashMap;
 

@@ -1,9 +1,9 @@
 //! What a real boot from the survivors of a power failure shows, and where it disagrees with the auditors' view.
 
 use super::super::next_writes::watch_next_writes;
-use super::super::power::Survivors;
 use super::Explorer;
 use crate::message::Line;
+use crate::power::Survivors;
 
 /// Most disagreements between view and boot that are listed one by one.
 const DISAGREEMENTS_TOLD: usize = 10;

@@ -6,11 +6,11 @@ use super::super::attack::Attacker;
 use super::super::covered::covered;
 use super::super::next_writes::watch_next_writes;
 use super::super::path::refusal;
-use super::super::power::Survivors;
 use super::Explorer;
 use crate::assembly::System;
 use crate::audit::{Auditor, BootWatch, Rule};
 use crate::message::{CounterBlock, Line, MediaLine};
+use crate::power::Survivors;
 use crate::recovery::{Alarm, Boot, LineCodec};
 use std::collections::BTreeSet;
 

@@ -3,11 +3,11 @@
 use crate::assembly::{LineSystem, boot_codec, encryption_parts, memory_map};
 use crate::cache;
 use crate::config::{Machine, Variant, load_machine};
-use crate::crash::{Drained, PowerLoss};
 use crate::design;
 use crate::design::faults::Fault;
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, xor};
 use crate::parts::{Battery, Counter, Design};
+use crate::power::{Drained, PowerLoss};
 use crate::recovery::{Alarm, Boot, BootStep, HeldState, LineCodec, Media, Memory, SchemeCodec};
 use crate::workload::trace::EmptyBase;
 use std::sync::Arc;

@@ -3,9 +3,8 @@
 use super::judging::{Extent, Failing, Judging};
 use super::loss::{Before, Kept, Key, Loss, Lost};
 use super::tally::Points;
-use crate::attribution::places;
+use crate::attribution::{places, wrappers_and};
 use crate::audit::{self, Rule, Violation};
-use crate::check::{fence_by_chance, wrappers_and};
 use crate::crash::{
     Cause, CauseKind, CauseOutcome, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings,
     KeptLine, LostLine, Names,
@@ -220,7 +219,7 @@ impl Causes<'_> {
             CauseKind::NothingLost => unreachable!("a line is lost"),
         };
         let by_chance = match lost.fenced_by {
-            Some(site) => format!(" It is fenced only by {}.", fence_by_chance(self.0.place(site))),
+            Some(site) => format!(" It is fenced only by {}.", self.0.place(site).as_chance_fence()),
             None => String::new(),
         };
         format!("The store at {}{others} is lost {kept}: {why}.{by_chance}", text(lost.stored))

@@ -50,6 +50,6 @@ const KNOWN: [&str; 43] = [
 ];
 
 /// The known names, and those of the user.
-pub(crate) fn all(further: &[String]) -> BTreeSet<String> {
+pub fn all(further: &[String]) -> BTreeSet<String> {
     KNOWN.iter().map(|name| (*name).to_owned()).chain(further.iter().cloned()).collect()
 }

@@ -1,7 +1,7 @@
 //! The power losses of a run, one after another: most events change neither what the machine holds nor the media, so that a
 //! power loss after them leaves what the one before them has left. What leaves on battery is then not computed again.
 
-use super::power::{Drained, PowerLoss, held};
+use super::{Drained, PowerLoss, held};
 use crate::assembly::System;
 use crate::message::Observer;
 use crate::recovery::HeldState;

@@ -4,6 +4,8 @@
 //! Fault model: power fails between two events. The battery supports what its model says (sepencr Table I), and every
 //! operation is checked against it. A design that needs more is stopped there; what has left until then stays.
 
+mod losses;
+
 use crate::assembly::memory_map;
 use crate::config::{GlobalRegister, Machine};
 use crate::controller::ControllerSnapshot;
@@ -20,6 +22,8 @@ use crate::recovery::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub(crate) use losses::Losses;
 
 /// What survives of the global counter's register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,7 +146,7 @@ pub struct Drained {
 
 impl Drained {
     /// The slots of the shadow cache in `region` that were written, in order.
-    pub(super) fn slots(&self, region: ShadowRegion) -> impl Iterator<Item = (u64, Line)> + '_ {
+    pub(crate) fn slots(&self, region: ShadowRegion) -> impl Iterator<Item = (u64, Line)> + '_ {
         self.left.iter().filter_map(move |write| {
             let slot = region.slot_of(write.media.as_line()?)?;
             Some((slot, write.carries?.0))
@@ -150,7 +154,7 @@ impl Drained {
     }
 
     /// The lines that left the caches.
-    pub(super) fn lines(&self) -> impl Iterator<Item = Line> + '_ {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Line> + '_ {
         self.left.iter().filter_map(|write| write.carries.map(|(line, _)| line))
     }
 }
