@@ -39,7 +39,7 @@ pub fn annotations(
     for (kind, site, number) in all {
         by_line.entry((kind.name(), place_of(&places, site))).or_default().push(number);
     }
-    let shown = by_line.into_iter().map(|((name, place), numbers)| Annotations { name, at: place.into(), numbers });
+    let shown = by_line.into_iter().map(|((name, place), numbers)| Annotations { name, at: place.clone(), numbers });
     let mut found: Vec<Annotations> = shown.collect();
     found.sort_by_key(|one| one.numbers.first().copied());
     Ok(found)

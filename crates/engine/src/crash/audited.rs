@@ -1,7 +1,7 @@
 //! A run with auditors: its programs, each with a ledger in front of it, and what the auditors must know about the
 //! design and the machine.
 
-use super::{CrashCase, Survival};
+use super::CrashCase;
 use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{Job, boot_codec, encryption_parts};
 use crate::audit::{
@@ -13,6 +13,7 @@ use crate::config::RunConfig;
 use crate::controller::EncryptionParts;
 use crate::message::{CoreId, Coverage, OpSource};
 use crate::parts::{CounterScheme, Design, RecoveryStep, StampSource};
+use crate::power::Survival;
 use crate::recovery::SchemeCodec;
 use crate::run::{Bases, Failure, Source};
 use std::sync::Arc;

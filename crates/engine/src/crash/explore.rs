@@ -5,15 +5,13 @@ use super::audited::{Audited, audited};
 use super::by_line::ByLine;
 use super::region::RegionEvents;
 use super::report::Recoveries;
-use super::{
-    CrashReport, CrashRun, Disturbance, Exercised, Exploration, Explorer, Judgement, KnownStates, Names, PowerLoss,
-};
+use super::{CrashReport, CrashRun, Disturbance, Exercised, Exploration, Explorer, Judgement, KnownStates, Names};
 use crate::assembly::System;
 use crate::attribution::{places, wrappers_and};
 use crate::config::{ConfigError, ReadVerification, RunConfig};
 use crate::message::Observer;
 use crate::parts::Design;
-use crate::power::{Losses, Survivors};
+use crate::power::{Losses, PowerLoss, Survivors};
 use crate::recovery::LineCodec;
 use crate::run::{Bases, Failure, Source, Watch};
 use crate::user_recovery::OwnRecovery;

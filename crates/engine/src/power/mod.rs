@@ -6,6 +6,9 @@
 
 mod losses;
 
+#[cfg(test)]
+mod tests;
+
 use crate::assembly::memory_map;
 use crate::config::{GlobalRegister, Machine};
 use crate::controller::ControllerSnapshot;

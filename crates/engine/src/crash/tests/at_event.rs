@@ -6,12 +6,12 @@ use crate::audit::Rule;
 use crate::config::{RunConfig, Variant, load_machine};
 use crate::crash::explore::with_survivors;
 use crate::crash::{
-    Audited, CrashCase, CrashPlan, CrashReport, Exploration, Explorer, LeftOut, Losses, PowerLoss, ReportedViolation,
-    audited,
+    Audited, CrashCase, CrashPlan, CrashReport, Exploration, Explorer, LeftOut, ReportedViolation, audited,
 };
 use crate::design;
 use crate::device::Device;
 use crate::parts::{Design, WritePath};
+use crate::power::{Losses, PowerLoss};
 use crate::recovery::LineCodec;
 use crate::run::{Bases, Source};
 use rayon::prelude::*;

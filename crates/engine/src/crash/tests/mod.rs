@@ -5,7 +5,6 @@ mod explorer;
 mod metadata;
 mod nested;
 mod outside_the_table;
-mod power;
 mod shadow_tree;
 
 use crate::assembly::{LineSystem, boot_codec, encryption_parts};

@@ -7,6 +7,7 @@ use crate::crash::nested::Nested;
 use crate::crash::*;
 use crate::message::{Coverage, Line, Observer};
 use crate::parts::{Battery, Forbidden, LineAtomicity, RecoveryStep};
+use crate::power::{GlobalCounterSurvives, Survival};
 use crate::recovery::AdrSnapshot;
 use std::collections::BTreeSet;
 use std::sync::Arc;

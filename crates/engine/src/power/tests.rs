@@ -7,7 +7,6 @@ use crate::audit::tests::fixture::{Machine as Memory, Populated};
 use crate::cipher::{Keys, PadCipher};
 use crate::config::{self, GlobalRegister, Variant, load_machine};
 use crate::controller::IntegrityParts;
-use crate::crash::*;
 use crate::design;
 use crate::mechanism::split_counters::SplitCounters;
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, SlotMetadata, xor};
@@ -15,6 +14,7 @@ use crate::parts::{
     Battery, Counter, CrashDrain, Design, Domain, DrainMechanism, DrainParts, DrainPath, Forbidden, OnBattery,
     RecoveryStep, RegisterName,
 };
+use crate::power::*;
 use crate::recovery::{Boot, BootStep, HeldState, IntegrityCodec, LineCodec, Media, SchemeCodec};
 use std::sync::Arc;
 use thread_local::ThreadLocal;
