@@ -1,4 +1,4 @@
-"""Writes what follows from the options that the engine states for each kind of request.
+"""Writes what follows from what the engine states: of each kind of request its options, of each kind of report its figures.
 
 That is: the keywords of calls, the flags of commands, and a schema for each kind of request. `make contract` writes the
 files that `files` gives; `tests/python/test_contract.py` fails where one of them is not what would be written. How
@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import report_types
 from counterpoint import _engine
 
 ROOT = Path(__file__).parents[1]
@@ -308,7 +309,7 @@ def _literal(value: str | None) -> str:
 
 def _formatted(text: str, name: str) -> str:
     """A module as ruff leaves it."""
-    for command in (["check", "--quiet", "--select", "I", "--fix"], ["format"]):
+    for command in (["check", "--quiet", "--select", "I,F401", "--fix"], ["format"]):
         words = [sys.executable, "-m", "ruff", *command, "--stdin-filename", name, "-"]
         text = subprocess.run(words, input=text, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
     return text
@@ -340,6 +341,10 @@ def files() -> Iterator[tuple[Path, str]]:
     package = ROOT / "python/counterpoint"
     yield package / "options.py", python_types()
     yield package / "cli/flags.py", flags()
+    # Imports that only others need are kept.
+    yield package / "results/__init__.py", _formatted(report_types.package(), "__init__.py")
+    for one in report_types.MODULES:
+        yield package / f"results/{one.name}.py", _formatted(report_types.module(one.name), f"{one.name}.py")
     for request in schemas():
         yield ROOT / "docs/schema" / f"{request}.json", schema_file(request)
 

@@ -23,7 +23,7 @@ import campaign
 import counterpoint as cp
 from machines import machine
 
-DESIGNS = ("eadr", *campaign.SURVIVORS, *campaign.PROTECTED)
+DESIGNS = tuple(sorted(campaign.holding("hardened") - {"unencrypted", "adr"}))
 TX_SIZES = (64, 128, 256, 512, 1024)
 
 NESTED_TRANSACTIONS = 4

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     )
     from .errors import Interrupted
     from .frames import frame
-    from .lines import LineRun, ResponseTimes, is_line_trace, replay_lines
+    from .lines import is_line_trace, replay_lines
     from .litmus_suite import LitmusReport, Verdict, litmus, litmus_tests
     from .options import (
         AnnotationOptions,
@@ -99,10 +99,13 @@ if TYPE_CHECKING:
         DesignPart,
         Fault,
         Finding,
+        LineCost,
+        LineRun,
         Machine,
         Part,
         Recoveries,
         RecoveryCost,
+        ResponseTimes,
         Run,
         Shrunk,
         StageTally,
@@ -113,7 +116,6 @@ if TYPE_CHECKING:
     from .searches.explain import Explanation, explain
     from .searches.outcome import SearchReport
     from .searches.search import search
-    from .source_lines import LineCost
     from .store import Store
     from .sweeps import SweepReport, sweep
     from .version import __version__
@@ -153,7 +155,7 @@ else:
             ),
             "errors": ("Interrupted",),
             "frames": ("frame",),
-            "lines": ("LineRun", "ResponseTimes", "is_line_trace", "replay_lines"),
+            "lines": ("is_line_trace", "replay_lines"),
             "litmus_suite": ("LitmusReport", "Verdict", "litmus", "litmus_tests"),
             "options": (
                 "AnnotationOptions",
@@ -190,10 +192,13 @@ else:
                 "DesignPart",
                 "Fault",
                 "Finding",
+                "LineCost",
+                "LineRun",
                 "Machine",
                 "Part",
                 "Recoveries",
                 "RecoveryCost",
+                "ResponseTimes",
                 "Run",
                 "Shrunk",
                 "StageTally",
@@ -204,7 +209,6 @@ else:
             "searches.explain": ("Explanation", "explain"),
             "searches.outcome": ("SearchReport",),
             "searches.search": ("search",),
-            "source_lines": ("LineCost",),
             "store": ("Store",),
             "sweeps": ("SweepReport", "sweep"),
             "version": ("__version__",),

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from os import PathLike
 
 def describe() -> str: ...
+def report_schemas() -> str:
+    """The JSON Schema of each kind of report, by its type, as JSON."""
+
 def schemas() -> str:
     """The JSON Schema of each kind of request, by the function that takes it, as JSON."""
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .annotation_checks import Annotations
-    from .lines import LineRun
     from .litmus_suite import LitmusReport
-    from .results import Crash, Run
+    from .results import Crash, LineRun, Run
     from .sweeps import SweepReport
 
 

@@ -23,6 +23,12 @@ fn schemas() -> String {
     api::schemas()
 }
 
+/// The JSON Schema of each kind of report, by its type in Python, as JSON.
+#[pyfunction]
+fn report_schemas() -> String {
+    api::report_schemas()
+}
+
 /// The entry of `describe` for one design, built-in or a file, with its parts in both readings, as JSON.
 #[pyfunction]
 fn describe_design(design: &str) -> PyResult<String> {
@@ -141,6 +147,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::quiet_panics();
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(schemas, module)?)?;
+    module.add_function(wrap_pyfunction!(report_schemas, module)?)?;
     module.add_function(wrap_pyfunction!(describe_design, module)?)?;
     module.add_function(wrap_pyfunction!(effective_parts, module)?)?;
     module.add_function(wrap_pyfunction!(check_set, module)?)?;

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
-from ..lines import LineRun
+from ..results import LineRun
 
 _Cell: TypeAlias = Callable[[LineRun], str | None]
 """The cell of a run in a column; None if it has no value."""

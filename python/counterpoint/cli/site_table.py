@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import units
-from ..results import Run
-from ..source_lines import LineCost
+from ..results import LineCost, Run
 
 _SHARE_SHOWN = 0.001
 """Lines with a smaller share of all waiting are left out."""

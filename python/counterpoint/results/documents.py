@@ -1,7 +1,7 @@
 """Types from documents: every type of the engine's answers is built from JSON by its annotations, so a key stands once.
 
-A key that the engine adds is kept in `to_dict()` and does no harm here; one that is missing is the engine's fault and
-says so.
+A key that the engine adds is kept in `to_dict()` and does no harm here; one that is missing, unless it has a default, is the
+engine's fault and says so.
 """
 
 from __future__ import annotations
@@ -11,23 +11,34 @@ import sys
 import types
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .._engine import EngineError
 
 T = TypeVar("T")
 
-_hints = cache(get_type_hints)
+
+@cache
+def _fields(cls: Any) -> tuple[tuple[str, str, Any, bool], ...]:
+    """The fields of a dataclass: name, key in a document, type, and whether a document may lack it.
+
+    A name that Python keeps for itself has an underscore behind it.
+    """
+    hints = get_type_hints(cls)
+    return tuple(
+        (one.name, one.name.removesuffix("_"), hints[one.name], one.default is not dataclasses.MISSING)
+        for one in dataclasses.fields(cls)
+    )
 
 
 def build(cls: type[T], document: Mapping[str, Any]) -> T:
     """A dataclass from a document, by its annotations."""
     values = {}
-    described: Any = cls
-    for name, hint in _hints(described).items():
-        if name not in document:
-            raise EngineError(f"the engine's answer has no key '{name}' for {cls.__name__}")
-        values[name] = _convert(hint, document[name])
+    for name, key, hint, may_lack in _fields(cls):
+        if key in document:
+            values[name] = _convert(hint, document[key])
+        elif not may_lack:
+            raise EngineError(f"the engine's answer has no key '{key}' for {cls.__name__}")
     return cls(**values)
 
 
@@ -54,10 +65,12 @@ def fits(hint: Any, value: Any) -> bool:
         return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if hint is str or hint is bool:
         return isinstance(value, hint)
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
     if get_origin(hint) is tuple:
         return isinstance(value, list) and all(fits(get_args(hint)[0], item) for item in value)
     if dataclasses.is_dataclass(hint):
-        described: Any = hint
-        named = _hints(described).items()
-        return isinstance(value, Mapping) and all(name in value and fits(part, value[name]) for name, part in named)
+        return isinstance(value, Mapping) and all(
+            fits(part, value[key]) if key in value else may_lack for _, key, part, may_lack in _fields(hint)
+        )
     return True

@@ -21,9 +21,7 @@ from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 from .._engine import InputError
 from ..frames import flat
-from ..results import RecoveryCost
-from ..results.recovery import Work
-from ..results.runs import CacheLevel, DrainPart, Run, Stats
+from ..results import CacheLevel, DrainPart, RecoveryCost, Run, Stats, Work
 from ..units import near
 
 Figures: TypeAlias = Mapping[str, float | None]

@@ -12,6 +12,7 @@ mod lines;
 mod marks;
 mod named;
 mod recovery;
+mod reports;
 mod request;
 mod runs;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use check::{annotations, check};
 pub use crash::{crash, scene};
 pub use lines::trace_kind;
 pub use recovery::recovery;
+pub use reports::report_schemas;
 pub use request::schemas;
 pub use runs::{replay, resolve, run_many, run_many_in};
 

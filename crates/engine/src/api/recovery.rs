@@ -6,9 +6,8 @@ use super::runs::unless_interrupted;
 use crate::assembly::encryption;
 use crate::config::{self, CORES_MAX, ConfigError};
 use crate::design;
-use crate::recovery_cost::{PAPERS_NS_PER_LINE, cost, sized, small};
+use crate::recovery_cost::{CostReport, PAPERS_NS_PER_LINE, cost, sized, small};
 use crate::run::Failure;
-use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -43,10 +42,16 @@ pub fn recovery(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> 
         costs.push(cost(&design, machine, cores)?);
     }
     progress(total, total);
-    Ok(json!({
-        "schema": 1, "design": design.name, "variant": variant.name(), "machine": machine.name, "cores": cores,
-        "why_not": design.promise.crash_consistent.as_ref().err(), "papers_ns_per_line": PAPERS_NS_PER_LINE, "small": small,
-        "costs": costs,
-    })
-    .to_string())
+    let report = CostReport {
+        schema: 1,
+        why_not: design.promise.crash_consistent.err(),
+        design: design.name,
+        variant: variant.name(),
+        machine: machine.name,
+        cores,
+        papers_ns_per_line: PAPERS_NS_PER_LINE,
+        small,
+        costs,
+    };
+    Ok(serde_json::to_string(&report).expect("a report serialises"))
 }

@@ -26,7 +26,8 @@ use std::collections::VecDeque;
 const ARRIVED_MAX: usize = 16;
 
 /// Counts over a transaction's log or its data at all crash points: each line counts once at each of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Part")]
 pub struct PartTally {
     /// Number of lines.
     pub lines: u64,
@@ -39,7 +40,7 @@ pub struct PartTally {
 }
 
 /// The crash points at which a transaction was in one stage. With several cores, a point counts for each of them in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct StageTally {
     /// "prepare", "mutate" or "commit".
     pub stage: &'static str,

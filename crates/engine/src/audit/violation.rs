@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 const EXPLAINED_MAX: usize = 20;
 
 /// The rule that was broken (model.md section 9).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// A line does not decrypt to a value that it must have.
@@ -106,7 +106,8 @@ pub struct Lost {
 }
 
 /// One violation of a rule. The auditor that finds it, the reports and the pages that show it use the same value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "FoundViolation")]
 pub struct Violation {
     /// The rule that was broken.
     pub rule: Rule,
@@ -117,6 +118,7 @@ pub struct Violation {
     #[serde(skip)]
     pub nested_events: Vec<u64>,
     /// The core that is affected, if there is one.
+    #[schemars(with = "Option<u64>")]
     pub core: Option<CoreId>,
     /// The transaction of that core that was in flight, or would have been next.
     pub transaction: Option<u64>,
@@ -124,6 +126,7 @@ pub struct Violation {
     pub stage: Option<&'static str>,
     /// The line that is affected; in JSON, its byte address.
     #[serde(serialize_with = "as_address")]
+    #[schemars(with = "Option<u64>")]
     pub line: Option<Line>,
     /// What happened, in sentences.
     pub explanation: String,

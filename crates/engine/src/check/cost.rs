@@ -91,7 +91,7 @@ impl CostCase<'_> {
         };
         let report = simulate(self.config, self.design, &source, &Bases::default(), &tell, cancel)?;
         progress(1000u64.saturating_sub(told.load(Ordering::Relaxed)));
-        Ok(report.simulated_ns)
+        Ok(report.stats.simulated_ns)
     }
 }
 

@@ -1,17 +1,23 @@
 //! What a check finds, kind by kind.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// Whether a finding is about what a power failure may lose, or about time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "FindingClass")]
 pub enum Class {
     Correctness,
     Performance,
 }
 
 /// A kind of finding.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, schemars::JsonSchema, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+#[schemars(rename = "FindingKind")]
 pub enum Kind {
     NeverFlushed,
     StoredAfterFlush,
@@ -26,17 +32,7 @@ pub enum Kind {
 
 impl Kind {
     pub fn name(self) -> &'static str {
-        match self {
-            Kind::NeverFlushed => "never-flushed",
-            Kind::StoredAfterFlush => "stored-after-flush",
-            Kind::NeverFenced => "never-fenced",
-            Kind::NonTemporalNotFenced => "non-temporal-not-fenced",
-            Kind::NotOrdered => "not-ordered",
-            Kind::FlushedTwice => "flushed-twice",
-            Kind::CleanFlush => "clean-flush",
-            Kind::VolatileFlush => "volatile-flush",
-            Kind::IdleFence => "idle-fence",
-        }
+        self.into()
     }
 
     pub fn class(self) -> Class {
@@ -80,11 +76,5 @@ impl Kind {
                 "The thread has neither flushed persistent memory nor stored past the caches since its last fence."
             }
         }
-    }
-}
-
-impl Serialize for Kind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }

@@ -11,7 +11,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The verdict on a recorded program.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Check")]
 pub struct CheckReport {
     /// Version of this report's format.
     pub schema: u32,
@@ -38,9 +39,11 @@ pub struct CheckReport {
 }
 
 /// All findings of a kind at a source line.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Finding {
+    /// What it is.
     pub kind: Kind,
+    /// Whether it is about what a power failure may lose, or about time.
     pub class: Class,
     #[serde(flatten)]
     pub at: Place,
@@ -63,11 +66,13 @@ pub struct Finding {
 }
 
 /// Something that a check does not look at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct NotChecked {
     /// What it is, in a sentence.
     pub what: String,
     /// What checks it.
+    #[schemars(rename = "command", with = "Option<String>", extend("x-front" =
+        "the command line that checks it, with COMMAND for that of the program's recovery; None without one."))]
     pub by: Option<CheckedBy>,
 }
 
@@ -82,7 +87,7 @@ pub enum CheckedBy {
 }
 
 /// An operation of the trace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Example {
     /// Number of its record, counting from 1.
     pub record: u64,
@@ -90,17 +95,22 @@ pub struct Example {
     pub thread: u64,
     /// Address in the program; null for a fence.
     pub address: Option<u64>,
-    /// The file that is mapped there, and the offset in it; null for a fence and for memory that is not persistent.
+    /// The file that is mapped there; null for a fence and for memory that is not persistent.
     pub file: Option<String>,
+    /// Its offset in the file; null likewise.
     pub offset: Option<u64>,
 }
 
 /// What useless operations cost on a design: the time of a replay less the time of a replay without them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Cost {
+    /// The design's name.
     pub design: String,
+    /// The reading of the design's paper.
     pub variant: String,
+    /// The machine's name.
     pub machine: String,
+    /// Seed of every random stream.
     pub seed: u64,
     /// Time of the whole program on the design, in ns.
     pub simulated_ns: f64,

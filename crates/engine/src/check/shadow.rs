@@ -54,7 +54,7 @@ impl Flushed {
 }
 
 /// How much a program does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct Counts {
     /// Stores; one that crosses the end of a line counts once for each line.
     pub stores: u64,

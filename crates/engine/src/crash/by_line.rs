@@ -37,7 +37,7 @@ pub(crate) struct ByLine {
 }
 
 /// What memories lack of a place.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LineLosses {
     /// Where the program stored last what they lack.
     pub stored: Place,
@@ -50,9 +50,9 @@ pub struct LineLosses {
     /// How well its lack explains the failures, from 0 to 1 (Ochiai's coefficient): 1 if exactly the memories without it
     /// fail.
     pub similarity: f64,
-    /// The schedule of the first memory without it that fails, and the event of that schedule after which power fails for
-    /// it.
+    /// The schedule of the first memory without it that fails.
     pub schedule: u64,
+    /// The event of that schedule after which power fails for it.
     pub at_event: u64,
 }
 

@@ -4,7 +4,7 @@ use crate::attribution::Place;
 use serde::Serialize;
 
 /// What failing images have in common.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cause {
     /// How the recovery from these images ends.
     pub outcome: CauseOutcome,
@@ -16,11 +16,11 @@ pub struct Cause {
     pub at_event: u64,
     /// The fence, flush or store before which power failed; null at a mark and at the end of the program.
     pub before: Option<Place>,
-    /// The lines that were lost in that image while others were kept; at most [`Cause::SHOWN`].
+    /// The lines that were lost in that image while others were kept; at most 8.
     pub lost: Vec<LostLine>,
     /// How many there were.
     pub lost_lines: u64,
-    /// The lines that were kept without being surely durable; at most [`Cause::SHOWN`], the newest first.
+    /// The lines that were kept without being surely durable; at most 8, the newest first.
     pub kept: Vec<KeptLine>,
     /// How many there were.
     pub kept_lines: u64,
@@ -34,7 +34,7 @@ impl Cause {
 }
 
 /// How a recovery that does not succeed ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CauseOutcome {
     /// With an exit code that says so, or by a signal.
@@ -44,7 +44,7 @@ pub enum CauseOutcome {
 }
 
 /// What a program lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CauseKind {
     /// A flush of what was stored.
@@ -64,10 +64,11 @@ pub enum CauseKind {
 }
 
 /// A line that was lost.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LostLine {
-    /// The file, and the offset of the line in it.
+    /// The file that it belongs to.
     pub file: String,
+    /// Its offset in that file.
     pub offset: u64,
     /// The thread that stored to it last.
     pub thread: u64,
@@ -84,10 +85,11 @@ pub struct LostLine {
 }
 
 /// A line that was kept.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct KeptLine {
-    /// The file, and the offset of the line in it.
+    /// The file that it belongs to.
     pub file: String,
+    /// Its offset in that file.
     pub offset: u64,
     /// Where it was stored to last.
     pub stored: Place,

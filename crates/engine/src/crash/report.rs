@@ -12,7 +12,7 @@ use crate::user_recovery::{RecoverySettings, Verdict};
 use serde::{Serialize, Serializer};
 
 /// How much of the machine a crash run exercised. A crash test without one of these says nothing about it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Exercised {
     /// Dirty lines that were evicted from the caches.
     pub evictions: u64,
@@ -25,11 +25,13 @@ pub struct Exercised {
 }
 
 /// The cost of the exploration.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "CrashHost")]
 pub struct HostFigures {
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Crash points judged per second.
+    #[schemars(with = "Option<f64>")]
     pub points_per_second: f64,
 }
 
@@ -112,7 +114,7 @@ impl CrashRun {
 }
 
 /// The runs of the user's own recovery.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Recoveries {
     /// The command that was run.
     pub command: String,
@@ -131,7 +133,7 @@ pub struct Recoveries {
 }
 
 /// What was decided by what the user's own recovery reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct WatchedReads {
     /// Number of runs whose reads were watched.
     pub runs: u64,
@@ -221,14 +223,17 @@ pub(crate) struct Findings {
 
 /// A violation as reported: the auditors' finding, the steps of recoveries after which power failed again, and how to
 /// reproduce it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Violation")]
 pub struct ReportedViolation {
     /// What is broken, and when power failed.
     #[serde(flatten, serialize_with = "with_nested_events")]
+    #[schemars(with = "WithNestedEvents<'static>")]
     pub violation: Violation,
     /// The schedule; 0 is the undisturbed one; null if a legal state of no schedule breaks the rule.
     pub schedule: Option<u64>,
     /// How to reproduce the violation.
+    #[schemars(with = "String", extend("x-front" = "the command line that shows it again."))]
     pub reproduce: Reproduction,
     /// The lines of a recorded program that it is about: that of the rule, or those of which the command was not given what
     /// the program had stored last; some of them, the newest first. Empty where the trace does not have places.
@@ -238,14 +243,16 @@ pub struct ReportedViolation {
 }
 
 /// Leaks of the running machine in events that are no crash points: how many there are, and the first of them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LeftOut {
+    /// How many there are.
     pub count: u64,
+    /// The first of them.
     pub first: ReportedViolation,
 }
 
 /// Where a recorded program touched a line last.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LineAt {
     /// Path of the file that the line belongs to.
     pub file: String,
@@ -264,21 +271,24 @@ impl ReportedViolation {
     }
 }
 
+/// A violation with the failures of power during recovery.
+#[derive(Serialize, schemars::JsonSchema)]
+struct WithNestedEvents<'a> {
+    #[serde(flatten)]
+    violation: &'a Violation,
+    /// Power fails again after this step of the recovery, counted from 1; null if it does not.
+    nested_event: Option<u64>,
+    /// The step for each time that power fails again, in order: a step of the recovery, then of the recovery from that, and so on.
+    nested_events: &'a [u64],
+}
+
 fn with_nested_events<S: Serializer>(violation: &Violation, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Keys<'a> {
-        #[serde(flatten)]
-        violation: &'a Violation,
-        /// The first of `nested_events`; null if there are none.
-        nested_event: Option<u64>,
-        nested_events: &'a [u64],
-    }
     let nested_events = violation.nested_events.as_slice();
-    Keys { violation, nested_event: nested_events.first().copied(), nested_events }.serialize(serializer)
+    WithNestedEvents { violation, nested_event: nested_events.first().copied(), nested_events }.serialize(serializer)
 }
 
 /// The smallest run that was found to break a rule, and where.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Shrunk {
     /// The rule that was broken.
     pub rule: Rule,
@@ -300,6 +310,7 @@ pub struct Shrunk {
     /// What happened, in sentences.
     pub explanation: String,
     /// How to reproduce the violation.
+    #[schemars(with = "String", extend("x-front" = "the command line that shows it again."))]
     pub reproduce: Reproduction,
     /// Number of smaller runs that were explored.
     pub tried: u32,
@@ -308,8 +319,9 @@ pub struct Shrunk {
 }
 
 /// Who is to blame for a violation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "BlameWho")]
 pub enum Blamed {
     /// The program: it fails without any encryption, or left out a necessary step of its protocol.
     Program,
@@ -322,7 +334,7 @@ pub enum Blamed {
 }
 
 /// Who is to blame, and why.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Blame {
     /// Who is to blame.
     pub who: Blamed,
@@ -331,7 +343,8 @@ pub struct Blame {
 }
 
 /// The report of a crash exploration.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Crash")]
 pub struct CrashReport {
     /// Version of this document's format.
     pub schema: u32,
@@ -339,8 +352,10 @@ pub struct CrashReport {
     pub design: String,
     /// The parts of a design that is not built in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub parts: Option<PartsList>,
     /// The reading of the design's paper.
+    #[schemars(with = "String")]
     pub variant: Variant,
     /// The name of the mechanism that is switched off, if any.
     pub fault: Option<&'static str>,

@@ -9,7 +9,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
 /// Lines by kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Lines {
     /// Data lines.
     pub data: u64,
@@ -65,7 +65,7 @@ impl AddAssign for Lines {
 }
 
 /// The work of a boot, or of a step of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Work {
     /// Lines read.
     pub reads: Lines,

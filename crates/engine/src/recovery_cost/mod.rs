@@ -35,8 +35,32 @@ pub const PAPERS_NS_PER_LINE: f64 = 100.0;
 /// Data pages of the small memory, and sets of its caches of metadata.
 const SMALL: (u64, u64) = (256, 2);
 
+/// What the recovery of a design costs, by size: `recovery --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "RecoveryCost")]
+pub struct CostReport {
+    /// Version of this document's format.
+    pub schema: u32,
+    /// The design's name.
+    pub design: String,
+    /// The reading of the design's paper.
+    pub variant: &'static str,
+    /// The machine's name.
+    pub machine: String,
+    /// Number of cores.
+    pub cores: u16,
+    /// Why no recovery is promised; null if one is.
+    pub why_not: Option<String>,
+    /// Time per line read in the papers' arithmetic.
+    pub papers_ns_per_line: f64,
+    /// A small memory that was really recovered; null if none was.
+    pub small: Option<Small>,
+    /// For each size of memory, and for each of the caches.
+    pub costs: Vec<Cost>,
+}
+
 /// What a step of a boot costs.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct StepCost {
     /// The step's name in design files; `registers` for what comes before the first.
     pub step: &'static str,
@@ -49,7 +73,8 @@ pub struct StepCost {
 }
 
 /// What the boot of a memory costs.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "MemoryCost")]
 pub struct Cost {
     /// Bytes of the device.
     pub memory_bytes: u64,
@@ -70,7 +95,8 @@ pub struct Cost {
 }
 
 /// What a boot does after the worst power failure at which no page is being re-encrypted.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Boot")]
 pub struct Recovery {
     /// Its steps.
     pub steps: Vec<StepCost>,
@@ -85,7 +111,8 @@ pub struct Recovery {
 }
 
 /// A small memory: what its boot really did, and what the model says of it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "SmallBoot")]
 pub struct Small {
     /// Bytes of the device.
     pub memory_bytes: u64,

@@ -141,7 +141,7 @@ impl Memory {
 }
 
 /// What a power failure has left, as far as the cost of a boot depends on it.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Left {
     /// Counter blocks of which every counter is as far behind its line as can be.
     pub behind: u64,

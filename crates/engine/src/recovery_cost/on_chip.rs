@@ -13,8 +13,9 @@ use strum::VariantArray;
 const ADDRESS: u64 = 8;
 
 /// What keeps something on the chip over a power failure.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "KeptBy")]
 pub enum Kept {
     /// The ADR domain drains it to the device.
     Adr,
@@ -25,7 +26,7 @@ pub enum Kept {
 }
 
 /// Something on the chip that survives a power failure.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct OnChip {
     /// What it is.
     pub item: String,

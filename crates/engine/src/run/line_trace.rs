@@ -36,7 +36,8 @@ const ACCESSES_AHEAD: usize = 24;
 const PS_PER_SECOND: f64 = 1e12;
 
 /// The report of a line trace on a design. Times are in nanoseconds.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
+#[schemars(rename = "LineRun")]
 pub struct LineReport {
     /// Version of this report's format.
     pub schema: u32,
@@ -46,6 +47,7 @@ pub struct LineReport {
     pub design: String,
     /// The parts of a design that is not built in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub parts: Option<PartsList>,
     /// `published` or `hardened`.
     pub variant: String,
@@ -82,11 +84,11 @@ pub struct LineReport {
     pub finish_ns: f64,
     /// Accesses per simulated second, from the first sent to the last answered.
     pub requests_per_second: f64,
-    /// Time from the cycle of a read to its decrypted line; `null` without reads, or if the trace has no cycles.
+    /// Time from the cycle of a read to its decrypted line; null without reads, or if the trace has no cycles.
     pub read_response_ns: Option<ResponseTimes>,
     /// Time from the cycle of a write until it is in the persistence domain.
     pub write_response_ns: Option<ResponseTimes>,
-    /// Mean time from the sending of a read to its decrypted line; `null` without reads.
+    /// Mean time from the sending of a read to its decrypted line; null without reads.
     pub read_latency_ns: Option<f64>,
     /// Mean time from the sending of a write until it is in the persistence domain.
     pub write_latency_ns: Option<f64>,
@@ -100,7 +102,7 @@ pub struct LineReport {
     pub media_writes: u64,
     /// Counter blocks among the media writes.
     pub counter_writes: u64,
-    /// Lookups that found their block in the counter cache; `null` without one.
+    /// Lookups that found their block in the counter cache; null without one.
     pub counter_hits: Option<u64>,
     /// Lookups that did not find their block, and fetched it.
     pub counter_misses: Option<u64>,
@@ -117,7 +119,7 @@ pub struct LineReport {
 }
 
 /// The cost of a simulation on the host.
-#[derive(Clone, Copy, Debug, serde::Serialize)]
+#[derive(Clone, Copy, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct LineHost {
     /// Wall-clock seconds of the simulation.
     pub seconds: f64,

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 const DIGITS: u8 = 3;
 
 /// Response times in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct ResponseTimes {
     /// Mean.
     pub mean: f64,

@@ -9,7 +9,7 @@ use crate::cpu::{Core, CoreStats};
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{LINE_BYTES, NoObserver, Observer};
 use crate::parts::Design;
-use crate::stats::{AtCrash, CacheReport, CoreReport, Host, Latency, Nvm, Recorded, RunReport};
+use crate::stats::{AtCrash, CacheReport, CoreReport, Host, Latency, Nvm, Recorded, RunReport, Stats};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -53,7 +53,7 @@ pub fn simulate_observed<O: Observer>(
     source.verdict()?;
     let seconds = started.elapsed().as_secs_f64();
     let mut report = report(config, design, source, &mut system, seconds);
-    report.at_crash = power_cost::at_crash(config, design, base, held, cancel)?;
+    report.stats.at_crash = power_cost::at_crash(config, design, base, held, cancel)?;
     Ok((report, system.observer))
 }
 
@@ -92,37 +92,39 @@ fn report<O: Observer>(
         config_digest: config_digest(config),
         engine_version: ENGINE_VERSION,
         engine_build: ENGINE_BUILD,
-        transactions,
-        simulated_ns: ps_to_ns(elapsed),
-        instructions,
         event_digest: format!("{:016x}", system.queue.digest()),
-        transaction_latency_ns: Latency::of(&mut latencies),
-        throughput_tps: if elapsed == 0 { 0.0 } else { transactions as f64 * 1e12 / elapsed as f64 },
-        no_writes: no_writes(&config.machine, source, &figures.nvm),
-        nvm: figures.nvm,
-        counter_cache: figures.counter_cache,
-        wpq: figures.wpq,
-        cache: cache_reports(system.cache.counts()),
-        l1_access_latency_ns: mean_ns(sum(|stats| stats.l1_latency_ps), sum(|stats| stats.l1_accesses)),
-        core: CoreReport {
-            ipc: if elapsed == 0 { 0.0 } else { instructions as f64 / cycles / f64::from(config.cores) },
-            fence_stall_ns: ps_to_ns(sum(|stats| stats.fence_stall_ps)),
+        stats: Stats {
+            transactions,
+            simulated_ns: ps_to_ns(elapsed),
+            instructions,
+            transaction_latency_ns: Latency::of(&mut latencies),
+            throughput_tps: if elapsed == 0 { 0.0 } else { transactions as f64 * 1e12 / elapsed as f64 },
+            no_writes: no_writes(&config.machine, source, &figures.nvm),
+            nvm: figures.nvm,
+            counter_cache: figures.counter_cache,
+            wpq: figures.wpq,
+            cache: cache_reports(system.cache.counts()),
+            l1_access_latency_ns: mean_ns(sum(|stats| stats.l1_latency_ps), sum(|stats| stats.l1_accesses)),
+            core: CoreReport {
+                ipc: if elapsed == 0 { 0.0 } else { instructions as f64 / cycles / f64::from(config.cores) },
+                fence_stall_ns: ps_to_ns(sum(|stats| stats.fence_stall_ps)),
+            },
+            reencryptions: figures.reencryptions,
+            crypto: figures.crypto,
+            integrity: figures.integrity,
+            at_crash: AtCrash::default(),
+            recorded: source.trace_summary().map(|trace| {
+                let counts = [trace.fences + trace.deep_syncs, trace.marks];
+                Recorded::of(counts, ps_to_ns(elapsed), source.assumed(), trace.lacks.clone())
+            }),
+            host: Host {
+                seconds,
+                instructions_per_second: instructions as f64 / seconds,
+                memory_requests_per_second: requests as f64 / seconds,
+                peak_rss_bytes: peak_rss_bytes(),
+            },
         },
-        reencryptions: figures.reencryptions,
-        crypto: figures.crypto,
-        integrity: figures.integrity,
-        at_crash: AtCrash::default(),
-        recorded: source.trace_summary().map(|trace| {
-            let counts = [trace.fences + trace.deep_syncs, trace.marks];
-            Recorded::of(counts, ps_to_ns(elapsed), source.assumed(), trace.lacks.clone())
-        }),
         sites: None,
-        host: Host {
-            seconds,
-            instructions_per_second: instructions as f64 / seconds,
-            memory_requests_per_second: requests as f64 / seconds,
-            peak_rss_bytes: peak_rss_bytes(),
-        },
     }
 }
 

@@ -8,7 +8,8 @@ pub use sites::LineCost;
 use serde::Serialize;
 
 /// One simulation's figures: `run --json`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Run")]
 pub struct RunReport {
     /// Version of this document's format.
     pub schema: u32,
@@ -16,6 +17,7 @@ pub struct RunReport {
     pub design: String,
     /// The parts of a design that is not built in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub parts: Option<toml::Table>,
     /// The reading of the design's paper.
     pub variant: String,
@@ -37,14 +39,25 @@ pub struct RunReport {
     pub engine_version: &'static str,
     /// Digest of the engine's sources: 32 hexadecimal digits.
     pub engine_build: &'static str,
+    /// Digest of every event of the run.
+    pub event_digest: String,
+    /// What was measured.
+    #[serde(flatten)]
+    pub stats: Stats,
+    /// What each source line of a recorded program cost, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sites: Option<Vec<LineCost>>,
+}
+
+/// Everything that a run measured.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+pub struct Stats {
     /// Measured transactions over all cores.
     pub transactions: u64,
     /// Measured time, from the end of warm-up to the last core's last commit.
     pub simulated_ns: f64,
     /// Instructions committed in the measured time.
     pub instructions: u64,
-    /// Digest of every event of the run.
-    pub event_digest: String,
     /// Latency of a transaction.
     pub transaction_latency_ns: Latency,
     /// Transactions per simulated second, over all cores.
@@ -76,15 +89,12 @@ pub struct RunReport {
     /// What a recorded program did, whether or not it has transactions; absent for a workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Recorded>,
-    /// What each source line of a recorded program cost, if requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sites: Option<Vec<LineCost>>,
     /// What the simulation cost the host.
     pub host: Host,
 }
 
 /// What a recorded program did, and the simulated time that one of it took on average.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Recorded {
     /// Number of fences and deep syncs, without the fences of locked operations.
     pub fences: u64,
@@ -115,7 +125,7 @@ impl Recorded {
 }
 
 /// Transaction latency in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Latency {
     /// Mean latency.
     pub mean: Option<f64>,
@@ -145,7 +155,7 @@ impl Latency {
 }
 
 /// Device figures.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Nvm {
     /// Number of lines read.
     pub reads: u64,
@@ -196,7 +206,8 @@ pub struct Nvm {
 }
 
 /// Counter cache figures. A lookup is a hit, a miss or a secondary miss.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "CounterCache")]
 pub struct CounterCacheReport {
     /// Lookups that found the block; null without a counter cache.
     pub hits: Option<u64>,
@@ -212,7 +223,8 @@ pub struct CounterCacheReport {
 }
 
 /// Write pending queue figures.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Wpq")]
 pub struct WpqReport {
     /// Number of entries admitted.
     pub admitted: u64,
@@ -225,7 +237,8 @@ pub struct WpqReport {
 }
 
 /// One cache level.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "CacheLevel")]
 pub struct CacheReport {
     /// Level, 1 to 3.
     pub level: u8,
@@ -239,16 +252,18 @@ pub struct CacheReport {
 }
 
 /// All cores together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Core")]
 pub struct CoreReport {
     /// Instructions per cycle and core.
+    #[schemars(with = "Option<f64>")]
     pub ipc: f64,
     /// Time that fences stalled commit, summed over all cores.
     pub fence_stall_ns: f64,
 }
 
 /// Figures of the encryption.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Crypto {
     /// Number of pads made.
     pub pads: u64,
@@ -257,7 +272,8 @@ pub struct Crypto {
 }
 
 /// Figures of MACs and the integrity tree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Integrity")]
 pub struct IntegrityReport {
     /// Lookups that found a line of MACs or a tree node in its cache.
     pub hits: u64,
@@ -279,7 +295,7 @@ pub struct IntegrityReport {
 
 /// Cost of a power failure after the last transaction, when nothing is in flight and before the contents of the queues
 /// are written out. Nulls for designs whose caches do not survive.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct AtCrash {
     /// Share of the data slots of all caches that hold dirty lines.
     pub dirty_fraction: Option<f64>,
@@ -297,7 +313,7 @@ pub struct AtCrash {
 }
 
 /// One part of the energy of a drain.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DrainPart {
     /// The cache that is drained, or the operation on drained lines.
     pub name: &'static str,
@@ -312,13 +328,15 @@ pub struct DrainPart {
 }
 
 /// What the simulation cost the host. Only this part differs between two runs of one configuration.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Host {
     /// Wall-clock seconds of the simulation, without populating.
     pub seconds: f64,
     /// Simulated instructions per host second.
+    #[schemars(with = "Option<f64>")]
     pub instructions_per_second: f64,
     /// Device requests per host second.
+    #[schemars(with = "Option<f64>")]
     pub memory_requests_per_second: f64,
     /// Peak resident memory of the process, if the host reports it.
     pub peak_rss_bytes: Option<u64>,

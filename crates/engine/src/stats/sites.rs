@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Counts and times of all operations that are shown for one place.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LineCost {
     /// The place: `file:line`, otherwise `symbol+0x..`, otherwise `object+0x..`, otherwise an address.
     pub place: String,

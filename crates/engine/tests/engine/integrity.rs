@@ -1,6 +1,7 @@
 //! MACs and integrity trees through the public entry point: what is not tampered with is never refused, whatever is lost; no
 //! check of a run fails.
 
+use super::common::expected::with_integrity;
 use super::common::judge::{assert_holds, count, everywhere, with};
 use super::common::memory_client::{memory, pattern};
 use counterpoint_engine::api;
@@ -9,26 +10,6 @@ use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// Designs that protect the integrity of memory and survive a power failure at every event.
-pub const DESIGNS: [&str; 16] = [
-    "rebuild",
-    "strict",
-    "strict-counter-tree",
-    "triad-nvm",
-    "osiris",
-    "anubis-agit-read",
-    "anubis-agit-plus",
-    "anubis-asit",
-    "star",
-    "scue",
-    "plp",
-    "secpm-tree",
-    "supermem-tree",
-    "sca-tree",
-    "bbe-tree",
-    "sepencr-tree",
-];
 
 /// Whether `design` runs with the values of `set`: nodes of eight whole counters have no other arity, and MACs with bits of
 /// their counters have 64 bits.
@@ -47,7 +28,7 @@ pub fn all(options: &Value) -> Vec<Value> {
         let request = |workload: &str| with(options, json!({"design": design, "workload": workload}));
         WORKLOADS.iter().map(|workload| request(workload.name)).collect::<Vec<_>>()
     };
-    DESIGNS.iter().flat_map(|design| of(design)).collect()
+    with_integrity().into_iter().flat_map(of).collect()
 }
 
 #[test]
@@ -74,7 +55,7 @@ fn it_survives_with_other_macs_trees_and_caches() {
     ];
     let requests = sets.iter().flat_map(|set| {
         let base = json!({"machine": "small", "transactions": 30, "set": set});
-        let designs = DESIGNS.into_iter().filter(move |design| fits(design, set));
+        let designs = with_integrity().into_iter().filter(move |design| fits(design, set));
         designs.map(move |design| with(&base, json!({"design": design, "workload": "hash"})))
     });
     everywhere(requests.collect());
@@ -87,9 +68,11 @@ fn it_survives_power_that_fails_again_and_on_the_machine_of_the_paper() {
     // The recovery of the queue and of the tree writes so much that a page is re-encrypted. That of the tree, which splits a
     // node, takes longer than all others together: of them there are two, one that finds counters and one that restores nodes.
     let split = ["osiris", "star"].map(|design| of(design, "btree"));
-    let requests = DESIGNS.iter().flat_map(|design| ["array", "linked-list", "queue"].map(|work| of(design, work)));
+    let designs = with_integrity();
+    let requests = designs.iter().flat_map(|design| ["array", "linked-list", "queue"].map(|work| of(design, work)));
     split.into_iter().chain(requests).collect::<Vec<_>>().par_iter().for_each(|request| drop(assert_holds(request)));
-    everywhere(DESIGNS.map(|design| json!({"design": design, "workload": "btree", "transactions": 8})).to_vec());
+    let request = |design: &&str| json!({"design": design, "workload": "btree", "transactions": 8});
+    everywhere(designs.iter().map(request).collect());
 }
 
 fn run(request: &Value) -> Value {
@@ -101,7 +84,7 @@ fn run(request: &Value) -> Value {
 
 #[test]
 fn no_check_of_a_run_fails_and_bytes_change_no_time() {
-    let mut designs = DESIGNS.to_vec();
+    let mut designs = with_integrity();
     designs.push("write-back-tree");
     designs.par_iter().for_each(|design| {
         for machine in ["small", "secpm"] {

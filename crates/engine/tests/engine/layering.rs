@@ -45,8 +45,8 @@ const ROOMS: &[(&str, &str)] = &[
     ("recovery_cost", "kernel message config parts workload cache controller device recovery assembly power run"),
     (
         "api",
-        "message config parts workload design timeline attribution assembly run check user_recovery crash legal_states crash_view \
-         recovery_cost",
+        "stats message config parts workload design timeline attribution assembly run check user_recovery crash legal_states \
+         crash_view recovery_cost",
     ),
     ("embed", "kernel stats message config parts controller device recovery assembly power run design"),
 ];

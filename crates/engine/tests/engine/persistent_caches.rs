@@ -2,6 +2,7 @@
 //! follows (model.md section 10, litmus tests 8 to 10), and the power of the auditors over them: a part that is
 //! replaced with a wrong one must be detected.
 
+use super::common::expected::with_persistent_caches;
 use counterpoint_engine::Source;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
@@ -16,8 +17,6 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// All designs that keep their promises.
-const HOLDING: [&str; 5] = ["eadr", "eadr-cme", "eadr-all-operation", "bbe", "sepencr"];
 /// No page is re-encrypted, so only the faults in the eADR paper's own text remain.
 const NO_OVERFLOW: &[&str] = &["counters.minor_bits=7"];
 
@@ -72,9 +71,9 @@ fn rules(report: &CrashReport) -> Vec<Rule> {
 
 #[test]
 fn nothing_is_lost_or_leaked_at_any_event() {
-    let cases: Vec<(&str, &str, u16)> = HOLDING
-        .iter()
-        .flat_map(|&name| WORKLOADS.iter().map(move |workload| (name, workload.name)))
+    let cases: Vec<(&str, &str, u16)> = with_persistent_caches()
+        .into_iter()
+        .flat_map(|name| WORKLOADS.iter().map(move |workload| (name, workload.name)))
         .flat_map(|(name, workload)| [(name, workload, 1), (name, workload, 2)])
         .collect();
     cases.into_par_iter().for_each(|(name, workload, cores)| {

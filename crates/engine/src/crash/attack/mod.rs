@@ -39,10 +39,22 @@ use versions::Versions;
 
 /// What the attacker does.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, strum::IntoStaticStr, strum::VariantArray,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Serialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename = "AttackKind")]
 pub enum Attack {
     /// Changes a bit of a unit.
     Spoof,
@@ -65,8 +77,9 @@ pub enum Attack {
 }
 
 /// What the attacker changes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "AttackTarget")]
 pub enum Target {
     /// Data lines.
     Data,
@@ -85,8 +98,9 @@ pub enum Target {
 }
 
 /// What becomes of an attack.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "AttackOutcome")]
 pub enum Verdict {
     /// Wrong plaintext is given to the program, and no check fails.
     Accepted,
@@ -101,8 +115,9 @@ pub enum Verdict {
 }
 
 /// When the attacker changes the media.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "AttackMoment")]
 pub enum Moment {
     /// Power is off; the machine boots undisturbed.
     PowerOff,

@@ -19,7 +19,7 @@ pub(super) struct Tallies {
 }
 
 /// An attack, described.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct AttackExample {
     /// The event after which power fails, or after which the running machine is attacked.
     pub crash_event: u64,
@@ -28,7 +28,7 @@ pub struct AttackExample {
 }
 
 /// What became of the attacks of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct AttackRow {
     /// What the attacker does.
     pub attack: Attack,
@@ -55,7 +55,8 @@ pub struct AttackRow {
 }
 
 /// What became of all attacks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Attacks")]
 pub struct AttackReport {
     /// Number of attacked states: each kind of attack on each durable state counts.
     pub attacked: u64,

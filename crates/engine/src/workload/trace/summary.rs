@@ -66,7 +66,7 @@ pub struct TraceFile {
 }
 
 /// How far a recording without its end is valid.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct CutOff {
     /// Number of complete records.
     pub records: u64,

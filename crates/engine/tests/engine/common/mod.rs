@@ -1,6 +1,7 @@
 //! A controller driven by lines over memory that is populated everywhere, and the durations of its machine, computed
 //! here from the machine's values.
 
+pub mod expected;
 pub mod judge;
 pub mod memory_client;
 pub mod sources;

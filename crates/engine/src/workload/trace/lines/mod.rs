@@ -21,7 +21,7 @@ pub const TEXT_LINE_BYTES_MAX: usize = 1024;
 const QUOTED_BYTES_MAX: usize = 60;
 
 /// The format of a line trace, by its simulator.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LineFormat {
     /// `cycle R|W address data thread`, with or without a first line `NVMV1`.

@@ -1,0 +1,159 @@
+"""What results can do beyond having their figures: a class for each type that can, of the same name.
+
+The types themselves are written by `make contract`, each on top of its class here.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from .documents import build, fits
+from .provisos import RestsOn
+
+if TYPE_CHECKING:
+    from .verdicts import Violation
+
+
+class Document:
+    """A result that is a whole document of the engine."""
+
+    __slots__ = ()
+
+    document: Mapping[str, Any]
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """The result that a document of `--json` describes."""
+        return build(cls, cls._laid_out(document))
+
+    @classmethod
+    def is_in(cls, document: Mapping[str, Any]) -> bool:
+        """Whether `from_dict` accepts a document, for example one from a file."""
+        return fits(cls, cls._laid_out(document))
+
+    @staticmethod
+    def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
+        return {**document, "document": document}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole document, as `--json` prints it."""
+        return copy.deepcopy(dict(self.document))
+
+
+class Run(Document):
+    """One simulation."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
+        return {**document, "stats": document, "document": document}
+
+
+class Recorded(RestsOn):
+    """What a recorded program did."""
+
+    __slots__ = ()
+
+
+class LineCost:
+    """What a source line cost."""
+
+    __slots__ = ()
+
+    waited_for_ns: float
+    load_stall_ns: float
+
+    @property
+    def waited_ns(self) -> float:
+        """How long commit waited for it, by fences and loads."""
+        return self.waited_for_ns + self.load_stall_ns
+
+
+class Finding:
+    """A finding of a check."""
+
+    __slots__ = ()
+
+    class_: str
+
+    @property
+    def correctness(self) -> bool:
+        """It is about what a power failure may lose, and not about time."""
+        return self.class_ == "correctness"
+
+
+class Crash(Document, RestsOn):
+    """The auditors' verdict."""
+
+    __slots__ = ()
+
+    violation_count: int
+    internal_errors: tuple[str, ...]
+    violations: tuple[Violation, ...]
+
+    @property
+    def holds(self) -> bool:
+        """No rule was broken, and the auditors agree with the boot."""
+        return self.violation_count == 0 and not self.internal_errors
+
+    @property
+    def examples(self) -> tuple[Violation, ...]:
+        """One violation of each rule that was broken: the first ones of `violations`."""
+        first = {violation.rule: violation for violation in reversed(self.violations)}
+        return tuple(violation for violation in self.violations if first[violation.rule] is violation)
+
+
+class Part:
+    """The lines of a transaction's log entry, or those that it writes in place."""
+
+    __slots__ = ()
+
+    pending: int
+    content_lost: int
+    counter_lost: int | None
+
+    @property
+    def content(self) -> str:
+        """State of the content (secpm Table 1): `wrong` while it is written, `unknown` if lost, else `correct`."""
+        return self._cell(self.content_lost)
+
+    @property
+    def counter(self) -> str | None:
+        """State of the counters, as in Table 1 of secpm; None without encryption."""
+        return None if self.counter_lost is None else self._cell(self.counter_lost)
+
+    def _cell(self, lost: int) -> str:
+        return "wrong" if self.pending else "unknown" if lost else "correct"
+
+
+class StageTally:
+    """The crashes while a transaction was in one stage."""
+
+    __slots__ = ()
+
+    unrecoverable: int
+
+    @property
+    def recoverable(self) -> bool:
+        """The program recovers from all of them."""
+        return self.unrecoverable == 0
+
+
+class Lines:
+    """Lines by kind."""
+
+    __slots__ = ()
+
+    data: int
+    counter: int
+    mac: int
+    tree: int
+    table: int
+
+    @property
+    def total(self) -> int:
+        """Lines of all kinds."""
+        return self.data + self.counter + self.mac + self.tree + self.table
