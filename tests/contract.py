@@ -1,4 +1,4 @@
-"""Writes what follows from what the engine states: of each kind of request its options, of each kind of report its figures.
+"""Writes what follows from what the engine states: options of each kind of request, figures of each kind of report.
 
 That is: the keywords of calls, the flags of commands, and a schema for each kind of request. `make contract` writes the
 files that `files` gives; `tests/python/test_contract.py` fails where one of them is not what would be written. How

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ MODULES = (
     Module("checks", "What a check of a recorded program says.", ("Check",)),
     Module(
         "runs",
-        "What a simulation measured.\n\nDurations are in ns, energy in nJ and sizes in bytes unless a name says otherwise.",
+        "What a simulation measured. Durations are in ns, energy in nJ and sizes in bytes unless a name says otherwise.",
         ("Stats", "Run"),
     ),
     Module("lines", "What the replay of a trace of memory lines measured. Durations are in ns.", ("LineRun",)),
@@ -146,13 +147,7 @@ def _annotation(schema: Mapping[str, Any]) -> str:
 
 def _text(description: str) -> str:
     """A description of the engine in words of Python."""
-    words = " ".join(description.split())
-    return (
-        words.replace("; null ", "; None ")
-        .replace(" null ", " None ")
-        .replace("Nulls ", "Nones ")
-        .replace("`None`", "None")
-    )
+    return re.sub(r"`?\bnull\b`?|`None`", "None", " ".join(description.split()))
 
 
 def _filled(text: str, first: int, rest: int) -> str:

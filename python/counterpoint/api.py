@@ -542,7 +542,7 @@ def check_names(designs: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 def described(design: str | os.PathLike[str]) -> dict[str, Any]:
-    """What the engine says of a design: all of its parts, of which some may stand in the files that its own builds on."""
+    """What the engine says of a design: all of its parts, also those of the files that its own builds on."""
     document: dict[str, Any] = json.loads(_engine.describe_design(check_design(design)))
     return document
 

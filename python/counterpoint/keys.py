@@ -34,7 +34,7 @@ def key(resolved: Mapping[str, Any], build: str) -> str:
 
 
 def answer_key(kind: str, request: Mapping[str, Any], build: str) -> str:
-    """The key of another question to the engine: the digest of its kind, its request, and what the files of this say."""
+    """The key of another question to the engine: the digest of its kind, its request, and what its files say."""
     files = [_content(str(request[name])) for name in ("workload", "machine") if name in request]
     design = _design(str(request["design"])) if "design" in request else None
     return _digest([build, kind, request, files, design])

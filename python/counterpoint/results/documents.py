@@ -1,7 +1,7 @@
 """Types from documents: every type of the engine's answers is built from JSON by its annotations, so a key stands once.
 
-A key that the engine adds is kept in `to_dict()` and does no harm here; one that is missing, unless it has a default, is the
-engine's fault and says so.
+A key that the engine adds is kept in `to_dict()` and does no harm here; one that is missing, unless it has a default,
+is the engine's fault and says so.
 """
 
 from __future__ import annotations
