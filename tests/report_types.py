@@ -44,7 +44,7 @@ MODULES = (
     Module("checks", "What a check of a recorded program says.", ("Check",)),
     Module(
         "runs",
-        "What a simulation measured. Durations are in ns, energy in nJ and sizes in bytes unless a name says otherwise.",
+        "What a simulation measured. Durations are in ns, energy in nJ, sizes in bytes, unless a name says otherwise.",
         ("Stats", "Run"),
     ),
     Module("lines", "What the replay of a trace of memory lines measured. Durations are in ns.", ("LineRun",)),
