@@ -187,7 +187,8 @@ fn what_a_running_machine_does_not_check_is_accepted() {
 /// Copies of every design's machine read what the program has stored, if nobody tampers with them.
 #[test]
 fn a_copy_of_any_running_machine_is_that_machine() {
-    let base = json!({"machine": "small", "workload": "btree", "transactions": 8, "attack": ["erase"]});
+    let base =
+        json!({"machine": "small", "workload": "btree", "transactions": 8, "attack": ["erase"], "attack_every": 3});
     let crashable = |name: &&str| design::find(name, Variant::Hardened).unwrap().promise.crash_consistent.is_ok();
     let designs: Vec<&str> = design::names().filter(crashable).collect();
     assert!(designs.len() > 20);

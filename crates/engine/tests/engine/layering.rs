@@ -34,7 +34,7 @@ const ROOMS: &[(&str, &str)] = &[
     ("user_recovery", "kernel output message config workload run"),
     (
         "crash",
-        "kernel message config cipher parts workload controller device design recovery audit attribution assembly power run \
+        "kernel message config cipher parts workload controller design recovery audit attribution assembly power run \
          user_recovery",
     ),
     (
