@@ -173,7 +173,7 @@ def _fields(name: str) -> list[tuple[str, str, str]]:
     moved = {key: (of, part) for of, part in parts.items() for key in _types()[part].get("properties", {})}
     rows: dict[str, tuple[str, str, str]] = {}
     for key in _order(schema):
-        if key in _UNTOLD:
+        if name in _DOCUMENTS and key in _UNTOLD:
             continue
         if key in moved:
             of, part = moved[key]
@@ -208,14 +208,16 @@ def _dataclass(name: str) -> str:
     rows = _fields(name)
     base = f"(behaviour.{name})" if hasattr(behaviour, name) else "(behaviour.Document)" if name in _DOCUMENTS else ""
     told = "".join(f"{_filled(f'{field}: {_lower(meaning)}', 8, 12)}\n" for field, _, meaning in rows)
-    typed = "".join(f"    {field}: {annotation}\n" for field, annotation, _ in rows)
+    typed = [f"    {field}: {annotation}\n" for field, annotation, _ in rows]
     if name in _DOCUMENTS:
         told += "        document: the document it was made from.\n"
-        typed += "    document: Mapping[str, Any] = field(repr=False, compare=False)\n"
+        typed.append("    document: Mapping[str, Any] = field(repr=False, compare=False)\n")
+    # What may be absent has a default, and stands last.
+    typed.sort(key=lambda line: line.endswith("= None\n"))
     meaning = _filled(f'"""{_text(_types()[name]["description"])}', 4, 4)
     return (
-        f"@dataclass(frozen=True, slots=True, kw_only=True)\nclass {name}{base}:\n"
-        f'{meaning}\n\n    Attributes:\n{told}    """\n\n{typed}\n'
+        f"@dataclass(frozen=True, slots=True)\nclass {name}{base}:\n"
+        f'{meaning}\n\n    Attributes:\n{told}    """\n\n{"".join(typed)}\n'
     )
 
 

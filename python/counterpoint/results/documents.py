@@ -34,7 +34,8 @@ def _fields(cls: Any) -> tuple[tuple[str, str, Any, bool], ...]:
 def build(cls: type[T], document: Mapping[str, Any]) -> T:
     """A dataclass from a document, by its annotations."""
     values = {}
-    for name, key, hint, may_lack in _fields(cls):
+    described: Any = cls
+    for name, key, hint, may_lack in _fields(described):
         if key in document:
             values[name] = _convert(hint, document[key])
         elif not may_lack:
@@ -70,7 +71,8 @@ def fits(hint: Any, value: Any) -> bool:
     if get_origin(hint) is tuple:
         return isinstance(value, list) and all(fits(get_args(hint)[0], item) for item in value)
     if dataclasses.is_dataclass(hint):
+        described: Any = hint
         return isinstance(value, Mapping) and all(
-            fits(part, value[key]) if key in value else may_lack for _, key, part, may_lack in _fields(hint)
+            fits(part, value[key]) if key in value else may_lack for _, key, part, may_lack in _fields(described)
         )
     return True

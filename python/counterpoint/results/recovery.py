@@ -1,18 +1,45 @@
+# Written by `make contract` from the types of reports in crates/engine/src; do not edit.
 """What the recovery of a design costs. Times are in ns and sizes in bytes."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from .documents import build
+from . import behaviour
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """Lines by kind: data, counter blocks, lines of MACs, nodes of the tree, lines of the shadow table."""
+class Left:
+    """What a power failure has left, as far as the cost of a boot depends on it.
+
+    Attributes:
+        behind: counter blocks of which every counter is as far behind its line as can be.
+        listed_blocks: counter blocks that the shadow table or the bits list, those that are behind among them.
+        listed_nodes: nodes that the shadow table or the bits list, by level from the first; all of them are behind.
+        page_lines: lines of the page under re-encryption that are left to do; none if there is no such page.
+        bit_lines: lines of bits that are not zero.
+    """
+
+    behind: int
+    listed_blocks: int
+    listed_nodes: tuple[int, ...]
+    page_lines: int
+    bit_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lines(behaviour.Lines):
+    """Lines by kind.
+
+    Attributes:
+        data: data lines.
+        counter: counter blocks.
+        mac: lines of MACs. A MAC beside its line moves with it and is none.
+        tree: nodes of the integrity tree.
+        table: lines of the shadow table.
+    """
 
     data: int
     counter: int
@@ -20,15 +47,10 @@ class Lines:
     tree: int
     table: int
 
-    @property
-    def total(self) -> int:
-        """Lines of all kinds."""
-        return self.data + self.counter + self.mac + self.tree + self.table
-
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a boot does, or a battery.
+    """The work of a boot, or of a step of it.
 
     Attributes:
         reads: lines read.
@@ -48,13 +70,35 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class SmallBoot:
+    """A small memory: what its boot really did, and what the model says of it.
+
+    Attributes:
+        memory_bytes: bytes of the device.
+        cache_bytes: capacity of the counter cache, and of that of MACs and nodes.
+        left: what the power failure had left.
+        counted: what the boot did.
+        model: what the model says.
+        alarm: the check that stopped the boot, if one did.
+    """
+
+    memory_bytes: int
+    cache_bytes: tuple[int, ...]
+    left: Left
+    counted: Work
+    model: Work
+    alarm: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class StepCost:
     """What a step of a boot costs.
 
     Attributes:
-        step: its name in design files; `registers` for what comes before the first.
-        time_ns: time on the machine's device and circuits.
-        papers_ns: time by the papers' arithmetic.
+        step: the step's name in design files; `registers` for what comes before the first.
+        work: what it does.
+        time_ns: time on the machine's device and circuits, in ns.
+        papers_ns: time by the papers' arithmetic, in ns.
     """
 
     step: str
@@ -65,10 +109,15 @@ class StepCost:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """What a boot costs after the worst power failure at which no page is being re-encrypted.
+    """What a boot does after the worst power failure at which no page is being re-encrypted.
 
     Attributes:
-        interrupted_page: what is added if a page re-encryption has just begun; None if the boot resumes none.
+        steps: its steps.
+        work: what all of them do.
+        time_ns: time of all of them, in ns.
+        papers_ns: time of all of them by the papers' arithmetic, in ns.
+        interrupted_page: what is added if power has failed at the beginning of a page re-encryption; None if the boot
+            resumes none.
     """
 
     steps: tuple[StepCost, ...]
@@ -78,27 +127,38 @@ class Boot:
     interrupted_page: StepCost | None
 
 
+KeptBy: TypeAlias = Literal["adr", "non-volatile", "battery"]
+"""What keeps something on the chip over a power failure. `adr`: the ADR domain drains it to the device; `non-volatile`:
+it is in non-volatile cells; `battery`: a battery drains the caches."""
+
+
 @dataclass(frozen=True, slots=True)
 class OnChip:
-    """Something on the chip that survives a power failure; it is kept by `adr`, `non-volatile` cells or a `battery`."""
+    """Something on the chip that survives a power failure.
+
+    Attributes:
+        item: what it is.
+        kept: what keeps it.
+        bytes: its bytes.
+    """
 
     item: str
-    kept: str
+    kept: KeptBy
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryCost:
-    """The cost of the recovery of one memory.
+    """What the boot of a memory costs.
 
     Attributes:
-        memory_bytes: capacity of the device.
-        data_bytes: what of it holds data.
+        memory_bytes: bytes of the device.
+        data_bytes: bytes of data in it.
         counter_cache_bytes: capacity of the counter cache.
         metadata_cache_bytes: capacity of the cache of MACs and nodes.
         recovery: the boot; None for a design that promises nothing after a power failure.
         battery: what the battery does at the worst power failure; None for a design without caches that it drains.
-        on_chip: what on the chip it relies on.
+        on_chip: what survives on the chip.
         on_chip_bytes: bytes of all of that.
     """
 
@@ -113,27 +173,14 @@ class MemoryCost:
 
 
 @dataclass(frozen=True, slots=True)
-class SmallBoot:
-    """A small memory that was really recovered.
+class RecoveryCost(behaviour.Document):
+    """What the recovery of a design costs, by size: `recovery --json`.
 
     Attributes:
-        counted: what its boot did.
-        model: what the model says that it does.
-        alarm: the check that stopped it; None if none did.
-    """
-
-    memory_bytes: int
-    cache_bytes: tuple[int, ...]
-    counted: Work
-    model: Work
-    alarm: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveryCost:
-    """What the recovery of a design costs, by size.
-
-    Attributes:
+        design: the design's name.
+        variant: the reading of the design's paper.
+        machine: the machine's name.
+        cores: number of cores.
         why_not: why no recovery is promised; None if one is.
         papers_ns_per_line: time per line read in the papers' arithmetic.
         small: a small memory that was really recovered; None if none was.
@@ -150,12 +197,3 @@ class RecoveryCost:
     small: SmallBoot | None
     costs: tuple[MemoryCost, ...]
     document: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> RecoveryCost:
-        """The cost that a document of the engine describes."""
-        return build(cls, {**document, "document": document})
-
-    def to_dict(self) -> dict[str, Any]:
-        """The whole document, as `--json` prints it."""
-        return copy.deepcopy(dict(self.document))

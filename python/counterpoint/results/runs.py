@@ -1,23 +1,25 @@
-"""What a simulation measured.
-
-Durations are in ns, energy in nJ and sizes in bytes unless a name says otherwise.
-"""
+# Written by `make contract` from the types of reports in crates/engine/src; do not edit.
+"""What a simulation measured. Durations are in ns, energy in nJ, sizes in bytes, unless a name says otherwise."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..source_lines import LineCost
-from .documents import build, fits
-from .provisos import RestsOn
+from . import behaviour
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Transaction latency in ns; None without transactions."""
+    """Transaction latency in nanoseconds.
+
+    Attributes:
+        mean: mean latency.
+        p50: median latency.
+        p99: 99th percentile of the latency (nearest rank).
+        max: largest latency.
+    """
 
     mean: float | None
     p50: float | None
@@ -27,29 +29,32 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Nvm:
-    """What reached the device.
+    """Device figures.
 
     Attributes:
-        reads: line reads of all kinds.
-        writes: line writes of all kinds.
-        data_writes: line writes of user data and structure.
-        log_writes: line writes of the undo log.
-        counter_writes: writes of counter blocks, without the coalesced ones.
-        mac_writes: writes of lines of MACs; MACs beside their lines move with them.
-        tree_writes: writes of nodes of the integrity tree.
-        table_writes: writes of lines of the shadow table.
+        reads: number of lines read.
+        writes: number of lines written of all kinds.
+        data_writes: number of data lines written, without the log.
+        log_writes: number of undo-log lines written. The log writes of a trace cannot be recognised and count as data.
+        counter_writes: number of counter blocks written.
+        mac_writes: number of lines of MACs written; those that lie beside their lines move with these.
+        tree_writes: number of nodes of the integrity tree written.
+        table_writes: number of lines of the shadow table written.
         write_bytes: bytes written.
-        data_reads: line reads of data and log.
-        counter_reads: reads of counter blocks.
-        mac_reads: reads of lines of MACs.
-        tree_reads: reads of nodes of the integrity tree.
+        data_reads: number of data lines read.
+        counter_reads: number of counter blocks read.
+        mac_reads: number of lines of MACs read.
+        tree_reads: number of nodes of the integrity tree read.
         read_bytes: bytes read.
-        energy_nj: energy in nJ.
-        max_line_writes: writes of the line written most, the wear that ends a device without levelling.
-        max_data_writes, max_counter_writes, max_mac_writes, max_tree_writes, max_table_writes: the same of data lines,
-            counter blocks, lines of MACs, nodes and lines of the shadow table.
+        energy_nj: energy, including background.
+        max_line_writes: number of writes of the line that was written most often.
+        max_data_writes: number of writes of the data line that was written most often.
+        max_counter_writes: number of writes of the counter block that was written most often.
+        max_mac_writes: number of writes of the line of MACs that was written most often.
+        max_tree_writes: number of writes of the tree node that was written most often.
+        max_table_writes: number of writes of the line of the shadow table that was written most often.
         row_hits: accesses that found their row open.
-        bank_busy_ns: time in ns in which banks were busy, the sum over banks.
+        bank_busy_ns: time that banks were busy, summed over all banks.
     """
 
     reads: int
@@ -79,14 +84,15 @@ class Nvm:
 
 @dataclass(frozen=True, slots=True)
 class CounterCache:
-    """The counter cache; None without one. A lookup is a hit, a miss or a secondary miss.
+    """Counter cache figures. A lookup is a hit, a miss or a secondary miss.
 
     Attributes:
-        hits: lookups that found the block.
-        misses: lookups that did not, and fetched it.
-        secondary_misses: lookups that did not find the block because it was already being fetched.
-        hit_rate: hits over lookups, between 0 and 1; None without lookups.
-        evictions: blocks evicted.
+        hits: lookups that found the block; None without a counter cache.
+        misses: lookups that did not find the block, and fetched it; None without a counter cache.
+        secondary_misses: lookups that did not find the block because it was already being fetched: its miss register
+            answers them when it arrives. Null without a counter cache.
+        hit_rate: hits over lookups; None without lookups.
+        evictions: number of blocks evicted; None without a counter cache.
     """
 
     hits: int | None
@@ -98,13 +104,13 @@ class CounterCache:
 
 @dataclass(frozen=True, slots=True)
 class Wpq:
-    """The write pending queue.
+    """Write pending queue figures.
 
     Attributes:
-        admitted: entries admitted.
-        counter_writes_coalesced: counter entries removed because a newer one of the same block came (CWR).
-        full_stall_ns: time in ns that acks waited for a full queue.
-        mean_occupancy: entries, averaged over time.
+        admitted: number of entries admitted.
+        counter_writes_coalesced: number of counter entries that were removed because a newer one replaced them.
+        full_stall_ns: time during which a write waited for a slot.
+        mean_occupancy: mean number of entries.
     """
 
     admitted: int
@@ -115,11 +121,17 @@ class Wpq:
 
 @dataclass(frozen=True, slots=True)
 class CacheLevel:
-    """One level of the hierarchy, summed over its caches; the latency is that of its hits, in ns. The misses of the
-    first level include secondary ones: accesses to a line that a miss register already waits for.
+    """One cache level.
+
+    Attributes:
+        level: level, 1 to 3.
+        hits: number of accesses that the level served.
+        misses: number of accesses that the level passed on. The first level's include secondary misses: accesses to a
+            line that a miss register already waits for.
+        mean_latency_ns: mean latency of its hits; None without hits.
     """
 
-    level: int | str
+    level: int
     hits: int
     misses: int
     mean_latency_ns: float | None
@@ -127,26 +139,43 @@ class CacheLevel:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """The cores: instructions per cycle, and time in ns that fences held up commit."""
+    """All cores together.
+
+    Attributes:
+        ipc: instructions per cycle and core.
+        fence_stall_ns: time that fences stalled commit, summed over all cores.
+    """
 
     ipc: float | None
     fence_stall_ns: float
 
 
 @dataclass(frozen=True, slots=True)
+class Crypto:
+    """Figures of the encryption.
+
+    Attributes:
+        pads: number of pads made.
+        aes_busy_ns: time that AES circuits spent on pads, summed over all circuits.
+    """
+
+    pads: int
+    aes_busy_ns: float
+
+
+@dataclass(frozen=True, slots=True)
 class Integrity:
-    """MACs and the integrity tree.
+    """Figures of MACs and the integrity tree.
 
     Attributes:
         hits: lookups that found a line of MACs or a tree node in its cache.
-        misses: lookups that did not, and fetched it.
-        secondary_misses: lookups that did not find it because it was already being fetched; None in documents of older
-            engines, whose `misses` include them.
-        hit_rate: hits over lookups, between 0 and 1; None without lookups.
+        misses: lookups that did not find it, and fetched it.
+        secondary_misses: lookups that did not find it because it was already being fetched.
+        hit_rate: hits over lookups; None without lookups.
         macs: MACs of data lines computed and checked.
         hashes: counter blocks and nodes hashed, to update the tree and to check it.
         writes_coalesced: queued lines of MACs and nodes that newer ones have replaced.
-        alarms: checks that failed; none, because nobody tampers with memory in a run.
+        alarms: checks that failed: none, because nobody tampers with memory in a run.
     """
 
     hits: int
@@ -160,23 +189,15 @@ class Integrity:
 
 
 @dataclass(frozen=True, slots=True)
-class Crypto:
-    """The AES engine: pads made, and time in ns in which its circuits were busy, summed over them."""
-
-    pads: int
-    aes_busy_ns: float
-
-
-@dataclass(frozen=True, slots=True)
 class DrainPart:
-    """A share of what a battery would do: a level of the caches, or the encryption of what leaves them.
+    """One part of the energy of a drain.
 
     Attributes:
-        name: `l1`, `l2`, `l3`, `counter-cache` or `encryption`.
-        bytes: its capacity for data, over all caches of the level; of the encryption that of all levels.
-        dirty_bytes: what of that holds data that the device does not have.
-        energy_mj: energy in mJ for the dirty bytes.
-        energy_all_dirty_mj: energy in mJ if all bytes were dirty.
+        name: the cache that is drained, or the operation on drained lines.
+        bytes: bytes of the part if everything were dirty.
+        dirty_bytes: dirty bytes of the part.
+        energy_mj: energy for the dirty bytes, in mJ.
+        energy_all_dirty_mj: energy if everything were dirty, in mJ.
     """
 
     name: str
@@ -188,16 +209,19 @@ class DrainPart:
 
 @dataclass(frozen=True, slots=True)
 class AtCrash:
-    """What losing power after the last transaction would cost; None where a design drains no caches.
+    """Cost of a power failure after the last transaction, when nothing is in flight and before the contents of the
+    queues are written out. Nulls for designs whose caches do not survive.
 
     Attributes:
-        dirty_fraction: dirty share of the lines of the caches, between 0 and 1.
-        drain_energy_mj: energy in mJ for what is dirty.
-        drain_energy_all_dirty_mj: energy in mJ if every line were dirty (sepencr, Table III).
-        recovery_time_ns: time in ns to bring back what was dirty, on the simulated device; None without a shadow cache.
-        recovery_time_paper_ns: time in ns by the paper's formula, a fixed time for every line of the caches (sepencr,
-            Figure 12); None without a shadow cache.
-        parts: what the energy is made of; empty where a design drains no caches.
+        dirty_fraction: share of the data slots of all caches that hold dirty lines.
+        drain_energy_mj: energy of draining what is dirty, in mJ, with the machine's constants.
+        drain_energy_all_dirty_mj: energy of the drain if everything were dirty, in mJ (sepencr Table III).
+        recovery_time_ns: time to restore this crash's dirty lines at boot on the simulated device; None without a
+            shadow cache.
+        recovery_time_paper_ns: time to read a full shadow cache by the paper's formula (sepencr section V-D); None
+            without a shadow cache.
+        parts: the parts of the energy: `l1`, `l2`, `l3`; `counter-cache` if there is one; `encryption` if lines are
+            encrypted on battery. Empty if the other values are None.
     """
 
     dirty_fraction: float | None
@@ -210,7 +234,14 @@ class AtCrash:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The simulation itself on this computer; the only figures that differ from run to run."""
+    """What the simulation cost the host. Only this part differs between two runs of one configuration.
+
+    Attributes:
+        seconds: wall-clock seconds of the simulation, without populating.
+        instructions_per_second: simulated instructions per host second.
+        memory_requests_per_second: device requests per host second.
+        peak_rss_bytes: peak resident memory of the process, if the host reports it.
+    """
 
     seconds: float
     instructions_per_second: float | None
@@ -219,12 +250,12 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded(RestsOn):
-    """What a recorded program did, whether or not it has transactions, and how long one of it took on average.
+class Recorded(behaviour.Recorded):
+    """What a recorded program did, and the simulated time that one of it took on average.
 
     Attributes:
-        fences: fences, without those of locked operations.
-        marks: markers of the program, whatever they say.
+        fences: number of fences and deep syncs, without the fences of locked operations.
+        marks: number of markers, whatever they say.
         ns_per_fence: simulated time over fences; None without fences.
         ns_per_mark: simulated time over markers; None without markers.
         assumed: what was assumed of the program that its trace does not say; None if nothing was.
@@ -241,21 +272,29 @@ class Recorded(RestsOn):
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Everything a run measured.
+    """Everything that a run measured.
 
     Attributes:
-        transactions: measured transactions, over all cores.
-        simulated_ns: measured time in ns.
-        instructions: instructions committed.
-        transaction_latency_ns: latency in ns.
-        throughput_tps: transactions per second of simulated time.
+        transactions: measured transactions over all cores.
+        simulated_ns: measured time, from the end of warm-up to the last core's last commit.
+        instructions: instructions committed in the measured time.
+        transaction_latency_ns: latency of a transaction.
+        throughput_tps: transactions per simulated second, over all cores.
+        nvm: figures of the device.
         no_writes: why no write reached the device; None if one did.
-        l1_access_latency_ns: mean time in ns from when a load or store first asks a first-level cache until its line is
-            there, misses and the wait of a store for the hardware's log included (easy-pm, Figure 7); None without
-            accesses.
-        reencryptions: pages re-encrypted because a minor counter overflowed.
-        integrity: MACs and the integrity tree; None without them.
-        recorded: what a recorded program did; None for a workload.
+        counter_cache: figures of the counter cache; nulls without encryption.
+        wpq: figures of the write pending queue.
+        cache: figures of each cache level.
+        l1_access_latency_ns: mean time from the first request of a load or store to the first level until its line is
+            there, from whatever source, including memory; None without accesses. Includes a store's wait for miss
+            registers and for the log manager. A load that an older store of its core answers does not count.
+        core: figures of all cores together.
+        reencryptions: number of page re-encryptions.
+        crypto: figures of the encryption.
+        integrity: figures of what protects integrity; None if nothing does.
+        at_crash: what a power failure at the end would cost; nulls for designs that do not drain caches.
+        host: what the simulation cost the host.
+        recorded: what a recorded program did, whether or not it has transactions; absent for a workload.
     """
 
     transactions: int
@@ -274,23 +313,69 @@ class Stats:
     crypto: Crypto
     integrity: Integrity | None
     at_crash: AtCrash
-    recorded: Recorded | None
     host: Host
+    recorded: Recorded | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One simulation.
+class LineCost(behaviour.LineCost):
+    """Counts and times of all operations that are shown for one place.
 
     Attributes:
+        place: the place: `file:line`, otherwise `symbol+0x..`, otherwise `object+0x..`, otherwise an address.
+        source: `file:line` with the whole path; None if debug information does not have it.
+        function: function or symbol; None if neither debug information nor symbols have it.
+        object: path of the object file; None if no file was mapped.
+        loads: number of loads, each within a line.
+        stores: number of stores, each within a line.
+        flushes: number of lines that were flushed or written past the caches.
+        fences: number of fences.
+        flush_latency_ns: mean time from when a flush is sent to the caches until it is acknowledged; None without
+            flushes.
+        flush_latency_max_ns: longest time from when a flush is sent to the caches until it is acknowledged; None
+            without flushes.
+        waited_for_ns: time that fences of any line stalled commit because this line's operation was the last that they
+            waited for.
+        load_stall_ns: time that loads of this line stalled commit.
+        fence_stall_ns: time that fences of this line stalled commit; the sum over all lines is the run's
+            `fence_stall_ns`.
+    """
+
+    place: str
+    source: str | None
+    function: str | None
+    object: str | None
+    loads: int
+    stores: int
+    flushes: int
+    fences: int
+    flush_latency_ns: float | None
+    flush_latency_max_ns: float | None
+    waited_for_ns: float
+    load_stall_ns: float
+    fence_stall_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run(behaviour.Run):
+    """One simulation's figures: `run --json`.
+
+    Attributes:
+        design: the design's name.
+        variant: the reading of the design's paper.
+        workload: workload name or trace path.
         machine: the machine's name.
+        seed: seed of every random stream.
+        cores: number of cores.
         tx_size: bytes of user data in a transaction; None for a trace.
-        footprint: bytes of populated structure; None for a trace.
-        config_digest: digest of the configuration.
-        engine_build: digest of the engine's sources.
-        event_digest: digest of the sequence of events.
-        stats: what was measured.
-        sites: what each source line of a recorded program cost, the one waited for most first; None where nobody asked.
+        footprint: bytes of the populated structures over all cores; None for a trace.
+        config_digest: digest of the full configuration.
+        engine_version: version of the engine.
+        engine_build: digest of the engine's sources: 32 hexadecimal digits.
+        event_digest: digest of every event of the run.
+        stats: everything that a run measured.
+        parts: the parts of a design that is not built in.
+        sites: what each source line of a recorded program cost, if requested.
         document: the document it was made from.
     """
 
@@ -307,25 +392,6 @@ class Run:
     engine_build: str
     event_digest: str
     stats: Stats
-    sites: tuple[LineCost, ...] | None
     document: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Run:
-        """The run that a document of `run --json` describes."""
-        return build(cls, cls._laid_out(document))
-
-    @classmethod
-    def is_in(cls, document: Mapping[str, Any]) -> bool:
-        """Whether `from_dict` accepts a document, for example one from a file."""
-        return fits(cls, cls._laid_out(document))
-
-    @staticmethod
-    def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
-        # Only recorded programs have them.
-        stats = {"recorded": None, **document}
-        return {"sites": None, **document, "stats": stats, "document": document}
-
-    def to_dict(self) -> dict[str, Any]:
-        """The whole document, as `--json` prints it."""
-        return copy.deepcopy(dict(self.document))
+    parts: Mapping[str, Any] | None = None
+    sites: tuple[LineCost, ...] | None = None

@@ -1,20 +1,26 @@
+# Written by `make contract` from the types of reports in crates/engine/src; do not edit.
 """The auditors' verdicts on crashes."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+from . import behaviour
 from .checks import Place
-from .documents import build
-from .provisos import RestsOn
 
 
 @dataclass(frozen=True, slots=True)
 class Exercised:
-    """How much a crash run met of what makes crashes difficult: counts over the run without a crash."""
+    """How much of the machine a crash run exercised. A crash test without one of these says nothing about it.
+
+    Attributes:
+        evictions: dirty lines that were evicted from the caches.
+        counter_misses: counter cache misses that fetched the block.
+        wpq_full: number of times that a write found the write pending queue full.
+        reencryptions: number of page re-encryptions.
+    """
 
     evictions: int
     counter_misses: int
@@ -22,15 +28,37 @@ class Exercised:
     reencryptions: int
 
 
+Rule: TypeAlias = Literal[
+    "line",
+    "atomicity",
+    "durability",
+    "plaintext",
+    "pad_reuse",
+    "structure",
+    "false_alarm",
+    "integrity",
+    "battery",
+    "recovery",
+    "timed-out",
+]
+"""The rule that was broken (model.md section 9). `line`: a line does not decrypt to a value that it must have;
+`atomicity`: the transaction in flight is only partly there; `durability`: a committed transaction is missing;
+`plaintext`: program data left the chip unencrypted; `pad_reuse`: a pad was used for two different plaintexts;
+`structure`: the recovered structure breaks its own invariants; `false_alarm`: a boot, or a read after it, refuses
+memory that nobody has tampered with; `integrity`: memory that an attacker has changed is accepted; `battery`: what must
+leave after power loss needs more than the battery supports; `recovery`: the user's own recovery fails; `timed-out`: it
+does not end in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class LineAt:
     """Where a recorded program touched a line last.
 
     Attributes:
-        file: the file that the line belongs to.
-        offset: the offset of the line in that file.
+        file: path of the file that the line belongs to.
+        offset: offset of the line in it.
         stored: where the program stored to it last.
-        flushed: where it has flushed it since then; None if it has not.
+        flushed: where it has flushed it since; None if it has not.
     """
 
     file: str
@@ -41,39 +69,39 @@ class LineAt:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule broken after a crash.
+    """A violation as reported: the auditors' finding, the steps of recoveries after which power failed again, and how
+    to reproduce it.
 
     Attributes:
-        rule: `line`, `atomicity`, `durability`, `plaintext`, `pad_reuse`, `structure`, `false_alarm`, `integrity`,
-            `battery`, `recovery` or `timed-out`.
-        crash_event: power was lost after this event; in a legal state of a recorded program, before this record of its
-            trace.
-        nested_event: power was lost again after this step of the recovery, counted from 1; None if it was not.
-        nested_events: the step for each time that power was lost again, in order: a step of the recovery, then of the
-            recovery after that, and so on.
-        schedule: in this schedule, 0 that of the machine by itself; None where a legal state of no schedule breaks it.
-        core: the core concerned.
-        transaction: the transaction in flight or concerned.
-        stage: `prepare`, `mutate` or `commit`, where that transaction was; None where it has no stages or none is
-            concerned.
-        line: address of the line concerned.
-        explanation: what happened, in words.
+        rule: the rule that was broken.
+        crash_event: power fails after this event, counted from 1.
+        core: the core that is affected, if there is one.
+        transaction: the transaction of that core that was in flight, or would have been next.
+        stage: the stage of the transaction: "prepare", "mutate" or "commit"; None between transactions and if it is
+            unknown.
+        line: the line that is affected; in JSON, its byte address.
+        explanation: what happened, in sentences.
+        nested_event: power fails again after this step of the recovery, counted from 1; None if it does not.
+        nested_events: the step for each time that power fails again, in order: a step of the recovery, then of the
+            recovery from that, and so on.
+        schedule: the schedule; 0 is the undisturbed one; None if a legal state of no schedule breaks the rule.
         reproduce: the command line that shows it again.
-        lines: the lines of a recorded program that it is about, 8 at most, the one stored to last first: that of the
-            rule, or those of which the own recovery was not given what the program had stored last.
+        lines: the lines of a recorded program that it is about: that of the rule, or those of which the command was not
+            given what the program had stored last; some of them, the newest first. Empty where the trace does not have
+            places.
         lost_lines: how many there are.
     """
 
-    rule: str
+    rule: Rule
     crash_event: int
-    nested_event: int | None
-    nested_events: tuple[int, ...]
-    schedule: int | None
     core: int | None
     transaction: int | None
     stage: str | None
     line: int | None
     explanation: str
+    nested_event: int | None
+    nested_events: tuple[int, ...]
+    schedule: int | None
     reproduce: str
     lines: tuple[LineAt, ...]
     lost_lines: int
@@ -81,7 +109,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Leaks of the running machine in events that are none of the crash points.
+    """Leaks of the running machine in events that are no crash points: how many there are, and the first of them.
 
     Attributes:
         count: how many there are.
@@ -97,21 +125,22 @@ class Shrunk:
     """The smallest run that was found to break a rule, and where.
 
     Attributes:
-        rule: the rule, as in `Violation`.
-        transactions: transactions of each core.
+        rule: the rule that was broken.
+        transactions: number of transactions of each core.
         tx_size: bytes of user data in a transaction.
-        footprint: bytes of populated structure, the total over all cores.
-        cores: cores.
-        crash_event: the earliest event of that run after which a power failure breaks the rule.
-        nested_event: power fails again after this step of the recovery, counted from 1; None if it fails only once.
-        schedule: as in `Violation`.
-        explanation: what happened, in words.
-        reproduce: the command line that shows it.
-        tried: smaller runs that were explored.
-        minimal: every next smaller run that the search knows holds; False where the search took too long.
+        footprint: bytes of the populated structures, in total over all cores.
+        cores: number of cores.
+        crash_event: the event of the smaller run after which power fails, counted from 1: the earliest one at which the
+            rule is broken.
+        nested_event: the event of the recovery after which power fails again; None if it does not.
+        schedule: the schedule, as in a violation.
+        explanation: what happened, in sentences.
+        reproduce: the command line that shows it again.
+        tried: number of smaller runs that were explored.
+        minimal: whether the search ended because every next smaller run holds, and not because it took too long.
     """
 
-    rule: str
+    rule: Rule
     transactions: int
     tx_size: int
     footprint: int
@@ -125,29 +154,36 @@ class Shrunk:
     minimal: bool
 
 
+BlameWho: TypeAlias = Literal["program", "design", "annotations", "assumption"]
+"""Who is to blame for a violation. `program`: the program: it fails without any encryption, or left out a necessary
+step of its protocol; `design`: the design; `annotations`: the annotations that the programmer must add for the design;
+`assumption`: what was assumed of a recorded program without annotations."""
+
+
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """What is to blame for a violation.
+    """Who is to blame, and why.
 
     Attributes:
-        who: `program`, `design`, `annotations`, or `assumption`: what was assumed of a recorded program without
-            annotations.
-        why: what was run to find this out, and what it showed, in words.
+        who: who is to blame.
+        why: what was run to find out, and what it showed, in sentences.
     """
 
-    who: str
+    who: BlameWho
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The lines of a transaction's log entry, or those that it writes in place, each counted at each crash point.
+class Part(behaviour.Part):
+    """Counts over a transaction's log or its data at all crash points: each line counts once at each of them.
 
     Attributes:
-        pending: lines that the stage has to write and that do not hold the new content yet.
-        content_lost: lines whose durable content is older than the newest completed fence requires, or unknown.
-        counter_lost: lines whose durable counter is not the one that the content was encrypted with; None without
-            encryption.
+        lines: number of lines.
+        pending: lines that the stage must write and whose content is not there yet.
+        content_lost: lines whose durable content is older than the newest completed fence over them requires, or is
+            unknown.
+        counter_lost: lines whose durable counter is not the one that the durable content was encrypted with; None
+            without counters.
     """
 
     lines: int
@@ -155,32 +191,21 @@ class Part:
     content_lost: int
     counter_lost: int | None
 
-    @property
-    def content(self) -> str:
-        """State of the content (secpm Table 1): `wrong` while it is written, `unknown` if lost, else `correct`."""
-        return self._cell(self.content_lost)
-
-    @property
-    def counter(self) -> str | None:
-        """State of the counters, as in Table 1 of secpm; None without encryption."""
-        return None if self.counter_lost is None else self._cell(self.counter_lost)
-
-    def _cell(self, lost: int) -> str:
-        return "wrong" if self.pending else "unknown" if lost else "correct"
-
 
 @dataclass(frozen=True, slots=True)
-class StageTally:
-    """The crashes while a transaction was in one stage: a row of Table 1 of secpm.
+class StageTally(behaviour.StageTally):
+    """The crash points at which a transaction was in one stage. With several cores, a point counts for each of them in
+    it.
 
     Attributes:
-        stage: `prepare`, `mutate` or `commit`.
-        crash_points: how many; with several cores, one for each core in that stage.
-        failed: crashes after which a rule was broken.
-        unrecoverable: crashes after which the program's recovery did not restore the state before or after a
-            transaction.
-        log: the lines of its log entry; None where caches are in the persistence domain.
-        data: the lines that it writes in place; None likewise.
+        stage: "prepare", "mutate" or "commit".
+        crash_points: number of crash points in the stage.
+        failed: crash points after which a rule was broken.
+        unrecoverable: crash points after which the program's recovery left its heap neither as before nor as after a
+            transaction: the opposite of the tables' "recoverable". The program may recover although another rule is
+            broken, most often about pads.
+        log: the lines of the transaction's log entry; None if caches are in the persistence domain.
+        data: the lines that it writes in place; None if caches are in the persistence domain.
     """
 
     stage: str
@@ -190,20 +215,15 @@ class StageTally:
     log: Part | None
     data: Part | None
 
-    @property
-    def recoverable(self) -> bool:
-        """The program recovers from all of them."""
-        return self.unrecoverable == 0
-
 
 @dataclass(frozen=True, slots=True)
 class WatchedReads:
     """What was decided by what the user's own recovery reads.
 
     Attributes:
-        runs: runs of the command whose reads were watched.
-        classes: classes of states that were decided: a class agrees on all that the command reads.
-        points: crash points with more legal states than are tried one by one, at which all were decided so.
+        runs: number of runs whose reads were watched.
+        classes: number of classes of states that were decided: a class agrees on all that the command reads.
+        points: number of crash points at which all legal states were decided so.
     """
 
     runs: int
@@ -216,13 +236,12 @@ class Recoveries:
     """The runs of the user's own recovery.
 
     Attributes:
-        command: the command.
-        timeout_seconds: time limit of a run in seconds.
-        images: different images of memory that the crash points left; of a command that is told of marks or events,
-            different cases.
-        runs: runs of the command: fewer than images where another exploration of the call had judged some of them.
-        failed: images on which it failed.
-        timed_out: images on which it had not ended in time, and was killed.
+        command: the command that was run.
+        timeout_seconds: seconds after which a run of the command counts as failed.
+        images: number of different memory images that the crash points leave.
+        runs: number of runs of the command: fewer than images if some were judged in another exploration.
+        failed: number of images on which the command failed.
+        timed_out: number of images on which it had not ended in time.
         watched: what watching its reads has decided; None if they were not watched.
     """
 
@@ -235,19 +254,40 @@ class Recoveries:
     watched: WatchedReads | None
 
 
+CauseOutcome: TypeAlias = Literal["failed", "timed-out"]
+"""How a recovery that does not succeed ends. `failed`: with an exit code that says so, or by a signal; `timed-out`: not
+in time."""
+
+
+CauseKind: TypeAlias = Literal[
+    "missing-flush",
+    "stored-after-flush",
+    "missing-fence",
+    "non-temporal-not-fenced",
+    "counter-not-durable",
+    "counter-ahead",
+    "nothing-lost",
+]
+"""What a program lacks. `missing-flush`: a flush of what was stored; `stored-after-flush`: another flush of a line that
+was stored to again after its flush; `missing-fence`: a fence after the flush; `non-temporal-not-fenced`: a fence after
+a store past the caches; `counter-not-durable`: a write-back of the counter: the data is durable, and its counter is
+not; `counter-ahead`: the data: its counter is durable, and what the line held before does not decrypt with it;
+`nothing-lost`: nothing is lost: the program does not recover from what it has made durable itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class LostLine:
-    """A line that a failing memory lacks.
+    """A line that was lost.
 
     Attributes:
         file: the file that it belongs to.
-        offset: the offset of the line in that file.
+        offset: its offset in that file.
         thread: the thread that stored to it last.
         stored: where that was.
-        missing: what the line lacks, as `Cause.kind`.
-        flushed: where it was flushed last; None where it was not.
-        fenced_by: the locked instruction that fences it by chance, for another purpose; None where there is none.
-        needed_before: the kept store before which the flush or fence that is missing had to come; None where there is
+        missing: what the line lacks.
+        flushed: where it was flushed last; None if it was not.
+        fenced_by: the locked instruction that fences it by chance; None if there is none.
+        needed_before: the store that was kept, and before which the missing flush or fence had to come; None if it was
             none.
     """
 
@@ -255,7 +295,7 @@ class LostLine:
     offset: int
     thread: int
     stored: Place
-    missing: str
+    missing: CauseKind
     flushed: Place | None
     fenced_by: Place | None
     needed_before: Place | None
@@ -263,11 +303,11 @@ class LostLine:
 
 @dataclass(frozen=True, slots=True)
 class KeptLine:
-    """A line that a failing memory has, although nothing made it surely durable.
+    """A line that was kept.
 
     Attributes:
         file: the file that it belongs to.
-        offset: the offset of the line in that file.
+        offset: its offset in that file.
         stored: where it was stored to last.
     """
 
@@ -278,24 +318,23 @@ class KeptLine:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why memories of a recorded program fail.
+    """What failing images have in common.
 
     Attributes:
-        outcome: how the recovery from them ends: `failed` or `timed-out`.
-        kind: `missing-flush`, `stored-after-flush`, `missing-fence`, `non-temporal-not-fenced`, `counter-not-durable`,
-            `counter-ahead`, or `nothing-lost` where the program does not recover from what it has made durable itself.
-        count: how many different memories fail for it.
-        at_event: the record of the trace before which power failed for the first of them.
-        before: the fence or flush at which that was; None at the end of the program.
-        lost: the lines that the first of them lacks; 8 at most.
-        lost_lines: how many these are.
-        kept: the lines that it has without being surely durable, the newest first; 8 at most.
-        kept_lines: how many these are.
+        outcome: how the recovery from these images ends.
+        kind: what the program lacks.
+        count: number of different images that fail for it.
+        at_event: the first of them: the record of the trace before which power failed.
+        before: the fence, flush or store before which power failed; None at a mark and at the end of the program.
+        lost: the lines that were lost in that image while others were kept; at most 8.
+        lost_lines: how many there were.
+        kept: the lines that were kept without being surely durable; at most 8, the newest first.
+        kept_lines: how many there were.
         sentence: all of this in a sentence.
     """
 
-    outcome: str
-    kind: str
+    outcome: CauseOutcome
+    kind: CauseKind
     count: int
     at_event: int
     before: Place | None
@@ -308,14 +347,14 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class LineLosses:
-    """What memories lack of a place of a recorded program.
+    """What memories lack of a place.
 
     Attributes:
         stored: where the program stored last what they lack.
-        flushed: where it has flushed it since; None where it has not.
-        failed: how many different memories without it fail.
-        recovered: from how many different memories without it the program recovers.
-        similarity: how well its lack explains the failures, from 0 to 1 (Ochiai's coefficient): 1 where exactly the
+        flushed: where it has flushed it since; None if it has not.
+        failed: number of different memories without it that fail.
+        recovered: number of different memories without it from which the program recovers.
+        similarity: how well its lack explains the failures, from 0 to 1 (Ochiai's coefficient): 1 if exactly the
             memories without it fail.
         schedule: the schedule of the first memory without it that fails.
         at_event: the event of that schedule after which power fails for it.
@@ -330,13 +369,53 @@ class LineLosses:
     at_event: int
 
 
+AttackKind: TypeAlias = Literal[
+    "spoof",
+    "splice",
+    "replay",
+    "replay-with-mac",
+    "replay-with-counter",
+    "replay-page",
+    "replay-subtree",
+    "rollback",
+    "erase",
+]
+"""What the attacker does. `spoof`: changes a bit of a unit; `splice`: exchanges two units of a kind; data lines with
+their MACs; `replay`: puts back an older version of a unit; `replay-with-mac`: puts back an older version of a line with
+the MAC of then; `replay-with-counter`: puts back an older version of a line with the MAC and the counter block of then;
+`replay-page`: puts back a page as it once was: lines, MACs, counter block and the nodes above it; `replay-subtree`:
+puts back a tree node with everything below it: nodes, counter blocks, MACs and lines; `rollback`: puts back everything
+on the media as it once was; `erase`: makes a unit look as if it had never been written."""
+
+
+AttackTarget: TypeAlias = Literal["data", "counter", "mac", "tree", "table", "shadow", "several"]
+"""What the attacker changes. `data`: data lines; `counter`: counter blocks; `mac`: lines of MACs; `tree`: tree nodes;
+`table`: lines of the shadow table; `shadow`: lines of the shadow cache, and of its metadata; `several`: units of
+several kinds."""
+
+
+AttackMoment: TypeAlias = Literal["power-off", "before-cut-boot", "after-cut-boot", "after-restart", "running"]
+"""When the attacker changes the media. `power-off`: power is off; the machine boots undisturbed; `before-cut-boot`:
+power is off, and it fails again during the boot that follows; `after-cut-boot`: power has failed again during an
+undisturbed boot; the next boot is undisturbed; `after-restart`: the machine has booted undisturbed, the lines that had
+been restored from the shadow cache have been stored to again, and power fails again; the next boot is undisturbed;
+`running`: between two events, while the machine runs."""
+
+
+AttackOutcome: TypeAlias = Literal["accepted", "late", "detected", "denied", "harmless"]
+"""What becomes of an attack. `accepted`: wrong plaintext is given to the program, and no check fails; `late`: a check
+fails, but after wrong plaintext has been given to the program; `detected`: a check fails before any wrong plaintext is
+used; `denied`: a check fails although everything would have been read right: the attacker has made memory unavailable;
+`harmless`: everything is read right."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttackExample:
     """An attack, described.
 
     Attributes:
         crash_event: the event after which power fails, or after which the running machine is attacked.
-        told: what the attacker does, and what becomes of it.
+        told: what the attacker does and what becomes of it.
     """
 
     crash_event: int
@@ -348,13 +427,11 @@ class AttackRow:
     """What became of the attacks of one kind.
 
     Attributes:
-        attack: what the attacker does: `spoof`, `splice`, `replay`, `replay-with-mac`, `replay-with-counter`,
-            `replay-page`, `replay-subtree`, `rollback` or `erase`.
-        target: what he changes: `data`, `counter`, `mac`, `tree`, `table`, `shadow` or `several`.
-        when: `power-off`; `before-cut-boot`: power is off, and he cuts it again during the boot; `after-cut-boot`: he
-            has cut power during a boot; `after-restart`: power has failed again in the next power cycle; or `running`.
-        verdict: the worst of the outcomes that follow: `accepted`, `late`, `detected`, `denied` or `harmless`.
-        attacked: attacked states.
+        attack: what the attacker does.
+        target: what he changes.
+        when: when he does it.
+        verdict: the worst that has become of it.
+        attacked: number of attacked states.
         accepted: attacks that give the program wrong bytes and that nothing notices.
         late: attacks that a check finds after wrong bytes have been used.
         detected: attacks that a check finds before anything wrong is used.
@@ -363,10 +440,10 @@ class AttackRow:
         example: the first attack of this kind with the worst outcome.
     """
 
-    attack: str
-    target: str
-    when: str
-    verdict: str
+    attack: AttackKind
+    target: AttackTarget
+    when: AttackMoment
+    verdict: AttackOutcome
     attacked: int
     accepted: int
     late: int
@@ -378,12 +455,12 @@ class AttackRow:
 
 @dataclass(frozen=True, slots=True)
 class Attacks:
-    """What an attacker achieved who changed the media.
+    """What became of all attacks.
 
     Attributes:
-        attacked: attacks.
-        states: durable states that were attacked.
-        accesses: accesses to memory before which the running machine was attacked.
+        attacked: number of attacked states: each kind of attack on each durable state counts.
+        states: number of durable states that were attacked.
+        accesses: number of accesses before which the running machine was attacked.
         rows: the attacks by kind.
         coverage: what was covered, in a sentence or two.
     """
@@ -397,42 +474,57 @@ class Attacks:
 
 @dataclass(frozen=True, slots=True)
 class CrashHost:
-    """The crash run itself on this computer."""
+    """The cost of the exploration.
+
+    Attributes:
+        seconds: wall-clock seconds.
+        points_per_second: crash points judged per second.
+    """
 
     seconds: float
     points_per_second: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Crash(RestsOn):
-    """The auditors' verdict over every crash tried.
+class Crash(behaviour.Crash):
+    """The report of a crash exploration.
 
     Attributes:
-        fault: the mechanism that was switched off, one of `faults()`; None if none was.
-        crash_points: power failures tried.
-        nested_points: power failures tried during recoveries.
-        distinct_states: different durable states met.
-        recovered: crashes after which everything held.
+        design: the design's name.
+        variant: the reading of the design's paper.
+        fault: the name of the mechanism that is switched off, if any.
+        workload: workload name or trace.
+        seed: seed of every random stream.
+        crash_points: number of judged power failures.
+        nested_points: number of judged power failures during recovery; those that leave the same state count once.
+        distinct_states: number of distinct durable states among the power failures.
+        recovered: number of crash points after which every rule held.
+        exercised: what the run exercised.
         coverage: what was covered, in a sentence or two.
         assumed: what was assumed of a recorded program that its trace does not say; None if nothing was.
-        lacks: what the trace of a recorded program lacks of what it did, in sentences.
-        secret: the design promises secrecy, so that leaks were looked for.
-        interrupted: Ctrl-C ended the exploration, or the search for what follows from it; this is what was finished.
-        out_of_time: the time budget ended the exploration, or the search for what follows from it.
-        violations: what did not hold: the first of each rule and line, explained. An example of each rule comes first;
-            lost data comes before a leaked secret, and then what happens earlier before what happens later.
-        violation_count: how many violations there were, explained or not.
-        left_out: leaks of the running machine in events that are none of the crash points, which do not count; None if
-            there were none.
-        shrunk: the smallest runs that were found to break the first rules broken; empty where nothing was shrunk.
-        stages: the crashes by the stage of the transaction in flight; empty where nobody asked, or without logs.
-        blame: who is to blame; None where everything held, or nobody asked.
-        recoveries: what the user's own recovery was run on; None where there was none.
-        causes: why memories fail, for the legal states of a recorded program; None for other explorations.
-        by_line: what the memories that fail lack, by places of the recorded program, those first that explain the
-            failures best; None without places or without a recovery of the user's own, and for legal states.
-        attacks: what an attacker achieved; None where there was none.
-        internal_errors: where the auditors and a real boot disagree: a fault of Counterpoint, not of the design.
+        lacks: what the trace of a recorded program lacks of what it did, in sentences; empty for a workload.
+        secret: whether the design promises secrecy, so that leaks were checked.
+        interrupted: whether the user interrupted the exploration or the analysis after it: the report covers what was
+            finished.
+        out_of_time: whether the time budget ended the exploration, or the analysis after it.
+        violations: the first violations of each rule and line, explained: an example of each rule, those first that
+            lost data, then the others in the same order.
+        violation_count: number of violations, explained or not.
+        left_out: leaks of the running machine in events that are no crash points, which do not count; None if there
+            were none.
+        shrunk: for the first rules of `violations`, the smallest run that still breaks them; empty if no rule was
+            broken or shrinking was not requested.
+        blame: who is to blame; None if every rule held or the analysis was not requested.
+        stages: counts of Prepare, Mutate and Commit, if requested and if programs keep logs; otherwise empty.
+        recoveries: the runs of the user's own recovery; None if there was none.
+        causes: why images fail, for the legal states of a recorded program, the first found first; None for other
+            explorations.
+        by_line: what the images that fail lack, by places of the recorded program, those first that explain the
+            failures best; None without places, without a recovery of the user's own, and for legal states.
+        attacks: what an attacker achieved, if there was one; None otherwise.
+        internal_errors: disagreements between the auditors and a real boot: faults of this program, not of the design.
+        host: the cost of the exploration.
+        parts: the parts of a design that is not built in.
         document: the document it was made from.
     """
 
@@ -455,33 +547,14 @@ class Crash(RestsOn):
     violations: tuple[Violation, ...]
     violation_count: int
     left_out: LeftOut | None
-    internal_errors: tuple[str, ...]
     shrunk: tuple[Shrunk, ...]
-    stages: tuple[StageTally, ...]
     blame: Blame | None
+    stages: tuple[StageTally, ...]
     recoveries: Recoveries | None
     causes: tuple[Cause, ...] | None
     by_line: tuple[LineLosses, ...] | None
     attacks: Attacks | None
+    internal_errors: tuple[str, ...]
     host: CrashHost
     document: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @property
-    def holds(self) -> bool:
-        """No rule was broken, and the auditors agree with the boot."""
-        return self.violation_count == 0 and not self.internal_errors
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Crash:
-        """The verdict that a document of `crash --json` describes."""
-        return build(cls, {**document, "document": document})
-
-    @property
-    def examples(self) -> tuple[Violation, ...]:
-        """One violation of each rule that was broken: the first ones of `violations`."""
-        first = {violation.rule: violation for violation in reversed(self.violations)}
-        return tuple(violation for violation in self.violations if first[violation.rule] is violation)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The whole document, as `--json` prints it."""
-        return copy.deepcopy(dict(self.document))
+    parts: Mapping[str, Any] | None = None
