@@ -92,7 +92,7 @@ class Crash(Document, RestsOn):
 
     violation_count: int
     internal_errors: tuple[str, ...]
-    violations: tuple[Violation, ...]
+    violations: tuple[Any, ...]
 
     @property
     def holds(self) -> bool:
