@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
+import typing
 from collections.abc import Callable
 from typing import Any
 
-from counterpoint import _engine
+from counterpoint import _engine, results
 from counterpoint._engine import InputError
 
 Progress = Callable[[int, int], object] | None
@@ -193,7 +195,7 @@ def run_document(asked: dict[str, Any]) -> dict[str, Any]:
     wish = data + log
     latency = size * 1.7 * (1 + (slower - 1) * (0.8 + place / 3))
     written = round(wish * counters)
-    return {
+    document: dict[str, Any] = {
         "schema": 1,
         "design": design,
         "variant": asked.get("variant", "hardened"),
@@ -223,17 +225,14 @@ def run_document(asked: dict[str, Any]) -> dict[str, Any]:
             "data_writes": data,
             "log_writes": log,
             "counter_writes": written,
-            **dict.fromkeys(("mac_writes", "tree_writes", "table_writes"), 0),
             "write_bytes": (72 if design in _CO_LOCATED else 64) * (wish + written),
             "data_reads": 4000,
             "counter_reads": round(1000 * counters),
-            **dict.fromkeys(("mac_reads", "tree_reads"), 0),
             "read_bytes": 64 * (4000 + round(1000 * counters)),
             "energy_nj": 12.5 * (wish + written),
             "max_line_writes": transactions,
             "max_data_writes": transactions,
             "max_counter_writes": round(transactions * counters),
-            **dict.fromkeys(("max_mac_writes", "max_tree_writes", "max_table_writes"), 0),
             "row_hits": 1234,
             "bank_busy_ns": 1e6,
         },
@@ -261,6 +260,19 @@ def run_document(asked: dict[str, Any]) -> dict[str, Any]:
             "peak_rss_bytes": 10**8,
         },
     }
+    return _completed(results.Stats, document)
+
+
+def _completed(of: Any, document: dict[str, Any]) -> dict[str, Any]:
+    """The document with 0 for each number that its type has and it does not state."""
+    hints = typing.get_type_hints(of)
+    missing = {one.name: 0 for one in dataclasses.fields(of) if hints[one.name] in (int, float)}
+    nested = {
+        name: _completed(hints[name], value)
+        for name, value in document.items()
+        if isinstance(value, dict) and dataclasses.is_dataclass(hints.get(name))
+    }
+    return {**missing, **document, **nested}
 
 
 def _at_crash(asked: dict[str, Any]) -> dict[str, Any]:
