@@ -111,12 +111,14 @@ class Wpq:
         counter_writes_coalesced: number of counter entries that were removed because a newer one replaced them.
         full_stall_ns: time during which a write waited for a slot.
         mean_occupancy: mean number of entries.
+        forwarded_reads: number of reads answered from the queue, or from a write that was not in it yet.
     """
 
     admitted: int
     counter_writes_coalesced: int
     full_stall_ns: float
     mean_occupancy: float
+    forwarded_reads: int
 
 
 @dataclass(frozen=True, slots=True)

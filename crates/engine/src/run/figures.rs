@@ -71,6 +71,7 @@ impl Figures {
                 counter_writes_coalesced: stats.counter_writes_coalesced,
                 full_stall_ns: ps_to_ns(stats.full_stall_ps),
                 mean_occupancy: stats.mean_occupancy(now - since),
+                forwarded_reads: stats.forwarded_reads,
             },
             reencryptions: stats.reencryptions,
             crypto: Crypto { pads: stats.pads, aes_busy_ns: ps_to_ns(stats.aes_busy_ps) },

@@ -234,6 +234,8 @@ pub struct WpqReport {
     pub full_stall_ns: f64,
     /// Mean number of entries.
     pub mean_occupancy: f64,
+    /// Number of reads answered from the queue, or from a write that was not in it yet.
+    pub forwarded_reads: u64,
 }
 
 /// One cache level.
