@@ -185,6 +185,7 @@ class RecoveryOptions(TypedDict, total=False):
         cores: cores, whose caches a battery may have to drain.
         memory: capacities of the device: one, several, or a comma list; none at all is that of the machine.
         cache: capacities of the counter cache, and as much again of the cache of MACs and nodes; default the machine's.
+        line_ns: time for each line in the papers' arithmetic, in ns; default 100.
     """
 
     variant: Annotated[Variant | None, check_name]
@@ -193,6 +194,7 @@ class RecoveryOptions(TypedDict, total=False):
     cores: Annotated[int | None, count]
     memory: Annotated[Size | Iterable[Size] | None, sizes]
     cache: Annotated[Size | Iterable[Size] | None, sizes]
+    line_ns: Annotated[int | None, count]
 
 
 class SceneOptions(RunOptions, total=False):

@@ -221,3 +221,13 @@ def test_durations_are_read_in_the_largest_unit() -> None:
         *("-", "999 ns", "59.00 s", "1.00 min", "59.83 min", "1.00 h", "27,777.78 h")
     ]
     assert [units.size(value) for value in (16 << 40, 16 << 30)] == ["16 TiB", "16 GiB"]
+
+
+@pytest.mark.engine
+def test_the_papers_arithmetic_takes_another_time_for_a_line() -> None:
+    usual, slower = (
+        cp.recovery(["triad-nvm"], memory="1GiB", measure=False, line_ns=line_ns)[0] for line_ns in (None, 250)
+    )
+    assert (usual.papers_ns_per_line, slower.papers_ns_per_line) == (100, 250)
+    before, after = usual.costs[0].recovery, slower.costs[0].recovery
+    assert before and after and (after.papers_ns, after.time_ns) == (2.5 * before.papers_ns, before.time_ns)

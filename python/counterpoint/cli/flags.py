@@ -67,6 +67,7 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
         "SIZE[,SIZE...]",
         "Capacities of the caches of counters and of nodes, each, 64B to 1GiB; default the machine's.",
     ),
+    "line_ns": ("count", "--line-ns", "N", "Time for each line in the papers' arithmetic, in ns; default 100."),
     "at_event": (
         "count",
         "--at-event",

@@ -17,7 +17,8 @@ use std::sync::atomic::AtomicBool;
 /// # Errors
 /// A sentence about the request, or the interruption.
 pub fn recovery(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
-    let Recovery { design, variant, machine, set, cores, memory, cache, measure } = request::parse(request)?;
+    let Recovery { design, variant, machine, set, cores, memory, cache, line_ns, measure } = request::parse(request)?;
+    let line_ns = line_ns.map_or(PAPERS_NS_PER_LINE, |ns| ns as f64);
     let variant = variant.unwrap_or_default();
     let (of_design, of_machine) = design::sets(&set);
     let design = design::load(&design, variant, &of_design)?;
@@ -39,7 +40,7 @@ pub fn recovery(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> 
         if cancel.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(Failure::Cancelled);
         }
-        costs.push(cost(&design, machine, cores)?);
+        costs.push(cost(&design, machine, cores, line_ns)?);
     }
     progress(total, total);
     let report = CostReport {
@@ -49,7 +50,7 @@ pub fn recovery(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> 
         variant: variant.name(),
         machine: machine.name,
         cores,
-        papers_ns_per_line: PAPERS_NS_PER_LINE,
+        papers_ns_per_line: line_ns,
         small,
         costs,
     };

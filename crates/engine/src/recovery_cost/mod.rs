@@ -28,7 +28,7 @@ use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 use time::Clock;
 
-/// Time to fetch a line and compute what it takes, in ns, in the arithmetic of the papers on recovery, one line after another
+/// Time to fetch a line and compute what it takes, in ns, unless another is stated, in the arithmetic of the papers on recovery, one line after another
 /// (Osiris, MICRO 2018; Triad-NVM and Anubis, ISCA 2019).
 pub const PAPERS_NS_PER_LINE: f64 = 100.0;
 
@@ -145,11 +145,11 @@ pub fn sized(machine: &Machine, capacity: Option<u64>, cache: Option<u64>) -> Re
     Ok(sized)
 }
 
-/// What the boot of `design` on `machine` costs, and what it relies on.
+/// What the boot of `design` on `machine` costs, and what it relies on. In the papers' arithmetic a line takes `line_ns`.
 ///
 /// # Errors
 /// The memory cannot be laid out.
-pub fn cost(design: &Design, machine: &Machine, cores: u16) -> Result<Cost, ConfigError> {
+pub fn cost(design: &Design, machine: &Machine, cores: u16, line_ns: f64) -> Result<Cost, ConfigError> {
     let memory = Memory::of(design, machine);
     let recovers = design.promise.crash_consistent.is_ok();
     let on_chip = on_chip(design, machine, cores);
@@ -158,27 +158,26 @@ pub fn cost(design: &Design, machine: &Machine, cores: u16) -> Result<Cost, Conf
         data_bytes: memory.lines * LINE_BYTES,
         counter_cache_bytes: machine.controller.counter_cache_size.0,
         metadata_cache_bytes: machine.integrity.metadata_cache_size.0,
-        recovery: recovers.then(|| recovery(design, machine, &memory)).transpose()?,
+        recovery: recovers.then(|| recovery(design, machine, &memory, line_ns)).transpose()?,
         battery: battery::work(design, &memory.on_cores(design, machine, cores)),
         on_chip_bytes: on_chip.iter().map(|item| item.bytes).sum(),
         on_chip,
     })
 }
 
-fn recovery(design: &Design, machine: &Machine, memory: &Memory) -> Result<Recovery, ConfigError> {
+fn recovery(design: &Design, machine: &Machine, memory: &Memory, line_ns: f64) -> Result<Recovery, ConfigError> {
     let left = Left::worst(memory);
     let clock = Clock::new(machine, design.media_layout(machine), memory);
-    let mut steps = vec![step_cost("registers", &model::registers(memory), &clock)?];
+    let step_cost = |step: &'static str, sweeps: &[Sweep]| step_cost(step, sweeps, &clock, line_ns);
+    let mut steps = vec![step_cost("registers", &model::registers(memory))?];
     for step in &design.recovery {
-        steps.push(step_cost(name(step), &model::sweeps(step, memory, &left), &clock)?);
+        steps.push(step_cost(name(step), &model::sweeps(step, memory, &left))?);
     }
     steps.retain(|step| step.work != Work::default());
     let resumed = RecoveryStep::ResumeReencryption;
     let page = Left { page_lines: memory.coverage.lines() as u64, ..Left::default() };
-    let interrupted_page = design
-        .recovery
-        .contains(&resumed)
-        .then(|| step_cost(name(&resumed), &model::sweeps(&resumed, memory, &page), &clock));
+    let interrupted_page =
+        design.recovery.contains(&resumed).then(|| step_cost(name(&resumed), &model::sweeps(&resumed, memory, &page)));
     Ok(Recovery {
         work: steps.iter().map(|step| step.work).sum(),
         time_ns: steps.iter().fold(0.0, |sum, step| sum + step.time_ns),
@@ -188,13 +187,13 @@ fn recovery(design: &Design, machine: &Machine, memory: &Memory) -> Result<Recov
     })
 }
 
-fn step_cost(step: &'static str, sweeps: &[Sweep], clock: &Clock<'_>) -> Result<StepCost, ConfigError> {
+fn step_cost(step: &'static str, sweeps: &[Sweep], clock: &Clock<'_>, line_ns: f64) -> Result<StepCost, ConfigError> {
     let mut time = 0.0;
     for sweep in sweeps {
         time += clock.time(sweep)?;
     }
     let work: Work = sweeps.iter().map(|sweep| sweep.work).sum();
-    Ok(StepCost { step, work, time_ns: time / 1e3, papers_ns: work.reads.total() as f64 * PAPERS_NS_PER_LINE })
+    Ok(StepCost { step, work, time_ns: time / 1e3, papers_ns: work.reads.total() as f64 * line_ns })
 }
 
 /// The name of `step` in design files.

@@ -173,7 +173,7 @@ fn a_sweep_in_one_bank_takes_its_bursts_and_one_over_all_banks_no_longer() {
 #[test]
 fn circuits_take_the_time_where_memory_is_faster() {
     let design = design::find("osiris", Variant::Hardened).unwrap();
-    let of = |sets: &[&str]| cost(&design, &machine(sets), 1).unwrap().recovery.unwrap();
+    let of = |sets: &[&str]| cost(&design, &machine(sets), 1, 100.0).unwrap().recovery.unwrap();
     let time = |sets| of(sets).time_ns;
     let (some, many) = (time(&["integrity.mac_units=32"]), time(&["integrity.mac_units=64"]));
     assert!((some / many - 1.0).abs() < 1e-6, "64 circuits wait for memory, and so do 32: {some} and {many}");

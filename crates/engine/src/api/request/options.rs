@@ -317,6 +317,10 @@ pub(in crate::api) struct Recovery {
     #[schemars(extend(
         "x-help" = "Capacities of the caches of counters and of nodes, each, 64B to 1GiB; default the machine's."))]
     pub cache: Vec<u64>,
+    /// Time for each line in the papers' arithmetic, in ns; default 100.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "Time for each line in the papers' arithmetic, in ns; default 100."))]
+    pub line_ns: Option<u64>,
     /// Whether a small memory is really recovered, too.
     pub measure: bool,
 }
