@@ -163,7 +163,7 @@ pages: engine ## Write the parts of README and docs/ that follow from the progra
 	$(BIN)/python tests/pages.py
 
 .PHONY: contract
-contract: engine ## Write the files that follow from the options that the engine states: options.py, flags.py, docs/schema/.
+contract: engine ## Write the files that follow from what the engine states: options.py, flags.py, types of results, docs/schema/.
 	$(BIN)/python tests/contract.py
 
 .PHONY: pictures

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
-from typing import Any
+import typing
+from typing import Any, get_args
 
 import pytest
 
 import contract
-from counterpoint import options
+import report_types
+from counterpoint import options, results
 from counterpoint.cli.flags import FLAGS
 
 pytestmark = pytest.mark.engine
@@ -86,3 +89,28 @@ def test_options_that_two_requests_state_differently_are_refused(monkeypatch: py
     monkeypatch.setattr(contract, "fields", lambda request: told[request])
     with pytest.raises(ValueError, match=r"^x-help of x is 'Of run\.' and 'Of crash\.'$"):
         contract._stated("x-help")
+
+
+_FIGURES = (results.Nvm, results.Wpq, results.CounterCache, results.Integrity, results.Crypto, results.DrainPart)
+
+
+def test_a_figure_is_stated_in_no_file_of_the_package_that_people_write() -> None:
+    figures = {one.name for of in _FIGURES for one in dataclasses.fields(of)} - {"name"}
+    assert {"table_writes", "forwarded_reads", "aes_busy_ns", "dirty_bytes"} <= figures and len(figures) > 40
+    states = re.compile(rf"^    ({'|'.join(sorted(figures))}): (?:int|float)\b", re.MULTILINE)
+    package = {path: text for path, text in _sources().items() if path.startswith("python/")}
+    assert {path: found for path, text in package.items() if (found := states.findall(text))} == {}
+    assert states.findall("class Nvm:\n    table_writes: int\n") == ["table_writes"]
+
+
+def test_every_report_of_the_engine_has_its_types_in_one_module() -> None:
+    known = report_types.names()
+    types = [name for of in known.values() for name in of]
+    assert len(types) == len(set(types)) and {"Run", "Stats", "Crash", "Check", "RecoveryCost", "LineRun"} <= set(types)
+    assert set(report_types._DOCUMENTS) == {name for name in types if hasattr(getattr(results, name), "from_dict")}
+    rules = get_args(results.Rule)
+    assert "pad_reuse" in rules and typing.get_type_hints(results.Violation)["rule"] == results.Rule
+    for name in types:
+        if dataclasses.is_dataclass(made := getattr(results, name)):
+            told = [line for line in (made.__doc__ or "").splitlines() if re.match(r" {8}\w+: ", line)]
+            assert [line.split(":")[0].strip() for line in told] and len(told) == len(dataclasses.fields(made)), name
