@@ -1,5 +1,5 @@
-"""What an attacker does and what becomes of it, in words, and his attacks as tables of verdicts by class and by what he
-changes."""
+"""What an attacker does and what becomes of it, in words, and attacks as tables of verdicts by class and by what is
+changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS = {
     "shadow": "shadow cache",
     "several": "several together",
 }
-"""What he changes."""
+"""What the attacker changes."""
 
 MOMENTS = {
     "power-off": "while power is off",
@@ -40,7 +40,7 @@ MOMENTS = {
     "after-restart": "after power has failed again in the next power cycle",
     "running": "while the machine runs",
 }
-"""When he does it."""
+"""When that is."""
 
 VERDICTS = {
     "accepted": "not detected",
@@ -56,7 +56,7 @@ MEANINGS = {
     "late": "a check fails, but only after the program has used wrong bytes",
     "detected": "a check fails before a wrong byte is used",
     "denied": "every byte would have been right, yet a check fails: the attacker has made memory unavailable",
-    "harmless": "what he changed is not used, is written again or is restored: every byte is right",
+    "harmless": "what was changed is not used, is written again or is restored: every byte is right",
 }
 """The verdicts, explained."""
 
@@ -88,7 +88,7 @@ class Matrix:
     Attributes:
         title: when the attacker makes these changes.
         kinds: the names of the columns.
-        rows: what he does, and a cell for each column, None where he did not do that.
+        rows: what the attacker does, and a cell for each column, None where that was not done.
     """
 
     title: str

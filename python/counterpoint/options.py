@@ -239,7 +239,7 @@ class CrashOptions(RunOptions, total=False):
         attack: what an attacker does to the media: names of attacks, or `"all"`. He tries one change of each kind in
             each durable state, with and without another power cut during the boot, and before each access of the
             running machine to memory.
-        attack_every: he attacks one of so many distinct states and accesses; default each.
+        attack_every: attack one of so many distinct states and accesses; default each.
         stages: count the crashes by the stage of the transaction in flight; needs every event of one schedule.
         shrink: look for the smallest run that breaks the same rules. It needs every event as a crash point, and is then
             the default.

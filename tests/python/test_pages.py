@@ -184,7 +184,7 @@ def test_pages_list_what_there_is() -> None:
         (_, after) = (pages.ROOT / "docs" / page).read_text().split(head)
         return [re.findall(r"`([^`]+)`", row.split(" | ")[0])[0] for row in after.split("\n\n")[0].splitlines()[1:]]
 
-    assert rows("integrity.md", "| attack | what he does |\n") == list(attack_words.CLASSES)
+    assert rows("integrity.md", "| attack | what the attacker does |\n") == list(attack_words.CLASSES)
     workloads = [one.name for one in cp.workloads()]
     text = (pages.ROOT / "docs/workloads.md").read_text()
     assert [name for name in re.findall(r"^## (\S+)$", text, re.MULTILINE) if name in workloads] == workloads

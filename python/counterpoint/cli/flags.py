@@ -112,7 +112,7 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
         "flag",
         "--watch-reads",
         None,
-        "Watch what that command reads: a run decides all legal states equal there; needs Valgrind.",
+        "Watch what that command reads; one run then decides all legal states that agree on it. Needs Valgrind.",
     ),
     "stop_after": ("count", "--stop-after", "N", "End with N memories on which the command fails, at least 1."),
     "time_budget": ("count", "--time-budget", "SECONDS", "End the exploration after so many seconds, 1 to 604800."),

@@ -382,10 +382,10 @@ AttackKind: TypeAlias = Literal[
 ]
 """What the attacker does. `spoof`: changes a bit of a unit; `splice`: exchanges two units of a kind; data lines with
 their MACs; `replay`: puts back an older version of a unit; `replay-with-mac`: puts back an older version of a line with
-the MAC of then; `replay-with-counter`: puts back an older version of a line with the MAC and the counter block of then;
-`replay-page`: puts back a page as it once was: lines, MACs, counter block and the nodes above it; `replay-subtree`:
-puts back a tree node with everything below it: nodes, counter blocks, MACs and lines; `rollback`: puts back everything
-on the media as it once was; `erase`: makes a unit look as if it had never been written."""
+the MAC that it had; `replay-with-counter`: puts back an older version of a line with the MAC and the counter block that
+it had; `replay-page`: puts back a page as it once was: lines, MACs, counter block and the nodes above it;
+`replay-subtree`: puts back a tree node with everything below it: nodes, counter blocks, MACs and lines; `rollback`:
+puts back everything on the media as it once was; `erase`: makes a unit look as if it had never been written."""
 
 
 AttackTarget: TypeAlias = Literal["data", "counter", "mac", "tree", "table", "shadow", "several"]
@@ -428,8 +428,8 @@ class AttackRow:
 
     Attributes:
         attack: what the attacker does.
-        target: what he changes.
-        when: when he does it.
+        target: what is changed.
+        when: when.
         verdict: the worst that has become of it.
         attacked: number of attacked states.
         accepted: attacks that give the program wrong bytes and that nothing notices.

@@ -14,7 +14,7 @@ use toml::{Table, Value};
 /// A file sets any part of a machine; the rest comes from `base = "PRESET"` (secpm if the file names none).
 ///
 /// # Errors
-/// One sentence about the first bad value, with its place.
+/// What is wrong with the values, in one line, with their places.
 pub fn load_machine(name_or_path: &str, sets: &[String]) -> Result<Machine, ConfigError> {
     let mut table = if preset_names().contains(&name_or_path) {
         presets::table(name_or_path)?
@@ -54,11 +54,14 @@ pub(super) fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
     let name = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy());
     set(&mut table, "name", Value::from(name.into_owned()));
     set(&mut table, "source", Value::from(source));
+    let mut complaints = Vec::new();
     for leaf in leaves.into_iter().filter(|leaf| leaf.path != "base") {
-        checked(&leaf.path, &leaf.value).map_err(|what| leaf.error(what))?;
-        set(&mut table, &leaf.path, leaf.value);
+        match checked(&leaf.path, &leaf.value) {
+            Ok(()) => set(&mut table, &leaf.path, leaf.value),
+            Err(what) => complaints.push(leaf.error(what)),
+        }
     }
-    Ok(table)
+    if complaints.is_empty() { Ok(table) } else { Err(toml_file::together(&complaints)) }
 }
 
 /// Checks `path.to.key=value` by itself: whether there is such a value of a machine, and it may be this.

@@ -102,6 +102,10 @@ fn mistakes_in_a_file_come_with_their_line() {
         ("[zzzzzzzz]\n", "mine.toml:1: there is no key 'zzzzzzzz'"),
         ("core = 3\n", "mine.toml:1: core = 3 must be a table, [core]"),
         (
+            "core = 3\n[l1]\nways = 8\nwas = 8\n",
+            "mine.toml:1: core = 3 must be a table, [core]; mine.toml:4: there is no key 'l1.was': did you mean 'l1.ways'?",
+        ),
+        (
             "[core.width]\nx = 1\n",
             "mine.toml:1: core.width = { x = 1 } must be a whole number from 1 to 64, because a core dispatches at \
              least one instruction per cycle, and none does more than 64",

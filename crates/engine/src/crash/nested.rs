@@ -298,12 +298,12 @@ impl<'a> Nested<'a> {
         if let Some(&line) = differing.first() {
             let others = match differing.len() {
                 1 => String::new(),
-                2 => " Nor does another line.".to_owned(),
-                more => format!(" Nor do {} other lines.", more - 1),
+                2 => " So does another line.".to_owned(),
+                more => format!(" So do {} other lines.", more - 1),
             };
             let explanation = format!(
-                "If power fails {}, the line at {:#x} does not hold after the {} recovery what it holds after one that \
-                 is not disturbed.{others}",
+                "If power fails {}, the line at {:#x} holds other data after the {} recovery than after a recovery that \
+                 completes at once.{others}",
                 path.when(event),
                 line.address(),
                 path.last_recovery(),

@@ -4,9 +4,9 @@
 use super::check::contradiction;
 use super::draft::Draft;
 use super::keys::{KEYS, Key};
-use crate::config::toml_file::{self, Leaf};
+use crate::config::toml_file::{self, Chain, Leaf};
 use crate::config::{ConfigError, Variant, shown, shown_name, unknown_name};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use toml::Value;
 
@@ -57,8 +57,6 @@ const BUILT_IN: &[(&str, &str)] = &[
 const MACHINE: &str = "secpm";
 /// The keys that are not parts.
 const TEXTS: [&str; 5] = ["name", "base", "summary", "paper", "machine"];
-/// The most files that build on one another.
-const FILES_MAX: usize = 16;
 
 /// The names of the built-in designs.
 pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
@@ -89,11 +87,11 @@ impl Readings {
     /// Reads the design file at `path`. A file with the name of a built-in design must have the same parts as that
     /// design.
     pub(super) fn read(path: &str) -> Result<Self, ConfigError> {
-        Self::read_beneath(path, &[])
+        Self::read_beneath(path, &Chain::default())
     }
 
-    /// [`read`](Self::read), for a file that is the base of the last of `above`, which is the base of the one before it.
-    fn read_beneath(path: &str, above: &[PathBuf]) -> Result<Self, ConfigError> {
+    /// [`read`](Self::read), for a file on which those `above` build.
+    fn read_beneath(path: &str, above: &Chain) -> Result<Self, ConfigError> {
         let readings = Self::parse_beneath(path, &toml_file::read("design file", path)?, above)?;
         match Self::built_in(&readings.hardened.name) {
             Some(built_in) if !Variant::ALL.into_iter().all(|of| built_in.of(of).same_parts(readings.of(of))) => {
@@ -120,10 +118,10 @@ impl Readings {
 
     /// Parses the file `text`, which is at `path`. Unless it sets a name, the design has the file's name.
     pub(super) fn parse(path: &str, text: &str) -> Result<Self, ConfigError> {
-        Self::parse_beneath(path, text, &[])
+        Self::parse_beneath(path, text, &Chain::default())
     }
 
-    fn parse_beneath(path: &str, text: &str, above: &[PathBuf]) -> Result<Self, ConfigError> {
+    fn parse_beneath(path: &str, text: &str, above: &Chain) -> Result<Self, ConfigError> {
         let is_section = |path: &str| ["registers", "hardened", "hardened.registers"].contains(&path);
         let leaves = toml_file::leaves(path, text, &is_section)?;
         let mut readings = base_of(path, &leaves, above)?;
@@ -138,24 +136,51 @@ impl Readings {
                 MACHINE.clone_into(&mut draft.machine);
             }
         }
+        let stated: Vec<&Leaf> = leaves.iter().filter(|leaf| leaf.path != "base").collect();
+        let built = readings.clone().with(&stated).map_err(|complaints| toml_file::together(&complaints))?;
+        match built.contradiction() {
+            Some(what) => Err(ConfigError(format!("design file '{path}': {what}{}", readings.nearest(&stated)))),
+            None => Ok(built),
+        }
+    }
+
+    /// These readings with the parts that a file states, or everything that is wrong with them.
+    fn with(mut self, stated: &[&Leaf]) -> Result<Self, Vec<ConfigError>> {
         // The parts of the hardened reading come after all parts of both readings.
         let (hardened, both): (Vec<&Leaf>, Vec<&Leaf>) =
-            leaves.iter().filter(|leaf| leaf.path != "base").partition(|leaf| leaf.path.starts_with("hardened."));
+            stated.iter().copied().partition(|leaf| leaf.path.starts_with("hardened."));
+        let mut complaints = Vec::new();
         for leaf in &both {
-            readings.state(leaf)?;
+            complaints.extend(self.state(leaf).err());
         }
         for leaf in &hardened {
             let path = leaf.path.strip_prefix("hardened.").unwrap_or_default();
-            let key = Key::at(path, &[]).map_err(|what| leaf.error(format!("[hardened]: {what}")))?;
-            key.set(&mut readings.hardened, &leaf.value).map_err(|what| leaf.error(what))?;
+            let key = Key::at(path, &[]).map_err(|what| leaf.error(format!("[hardened]: {what}")));
+            let set = key.and_then(|key| key.set(&mut self.hardened, &leaf.value).map_err(|what| leaf.error(what)));
+            complaints.extend(set.err());
         }
-        readings.check_stated(&both, &hardened)?;
-        for draft in [&readings.published, &readings.hardened] {
-            if let Some(what) = contradiction(draft) {
-                return Err(ConfigError(format!("design file '{path}': {what}")));
-            }
+        if complaints.is_empty() {
+            complaints.extend(self.without_effect(&both, &hardened));
         }
-        Ok(readings)
+        if complaints.is_empty() { Ok(self) } else { Err(complaints) }
+    }
+
+    /// The first contradiction of a reading.
+    fn contradiction(&self) -> Option<String> {
+        [&self.published, &self.hardened].into_iter().find_map(contradiction)
+    }
+
+    /// What a file could leave out of what it states on top of these readings to be a design, as a sentence to go on with; empty
+    /// if leaving out one part is not enough.
+    fn nearest(&self, stated: &[&Leaf]) -> String {
+        let is_design = |without: &&Leaf| {
+            let others: Vec<&Leaf> = stated.iter().copied().filter(|leaf| !std::ptr::eq(*leaf, *without)).collect();
+            self.clone().with(&others).is_ok_and(|readings| readings.contradiction().is_none())
+        };
+        let mut parts = stated.iter().copied().filter(|leaf| !TEXTS.contains(&leaf.path.as_str()));
+        let superfluous = parts.find(is_design);
+        superfluous
+            .map_or_else(String::new, |leaf| format!(". Without {} = {} it is a design", leaf.path, shown(&leaf.value)))
     }
 
     /// Applies `leaf` to both readings.
@@ -180,53 +205,38 @@ impl Readings {
         self.both().into_iter().try_for_each(|draft| key.set(draft, &leaf.value)).map_err(|what| leaf.error(what))
     }
 
-    /// Refuses a part that has no effect with the other parts.
-    fn check_stated(&self, both: &[&Leaf], hardened: &[&Leaf]) -> Result<(), ConfigError> {
+    /// The parts that have no effect with the other parts, each with what it lacks.
+    fn without_effect(&self, both: &[&Leaf], hardened: &[&Leaf]) -> Vec<ConfigError> {
         let key = |path: &str| KEYS.iter().find(|key| key.path == path);
         let missing = |key: &Key, of| key.needs.missing(self.of(of));
-        for leaf in both {
-            let Some(key) = key(&leaf.path) else { continue };
-            if let (Some(part), Some(_)) = (missing(key, Variant::Hardened), missing(key, Variant::Published)) {
-                return Err(leaf.error(format!("{} says nothing without {part}", key.path)));
-            }
-        }
-        for leaf in hardened {
-            let Some(key) = leaf.path.strip_prefix("hardened.").and_then(key) else { continue };
-            if let Some(part) = missing(key, Variant::Hardened) {
-                return Err(leaf.error(format!("{} says nothing without {part}", key.path)));
-            }
-        }
-        Ok(())
+        let complaint = |leaf: &Leaf, key: &Key, part| leaf.error(format!("{} says nothing without {part}", key.path));
+        let of_both = both.iter().filter_map(|leaf| {
+            let key = key(&leaf.path)?;
+            missing(key, Variant::Published)?;
+            Some(complaint(leaf, key, missing(key, Variant::Hardened)?))
+        });
+        let of_hardened = hardened.iter().filter_map(|leaf| {
+            let key = leaf.path.strip_prefix("hardened.").and_then(key)?;
+            Some(complaint(leaf, key, missing(key, Variant::Hardened)?))
+        });
+        of_both.chain(of_hardened).collect()
     }
 }
 
 /// What the file at `path` builds on: the base that it names, or the first value of every part.
-fn base_of(path: &str, leaves: &[Leaf], above: &[PathBuf]) -> Result<Readings, ConfigError> {
+fn base_of(path: &str, leaves: &[Leaf], above: &Chain) -> Result<Readings, ConfigError> {
     let Some(leaf) = leaves.iter().find(|leaf| leaf.path == "base") else {
         return Ok(Readings::default());
     };
-    let refused = || leaf.error(format!("base = {} must be the name of a design, or a path", shown(&leaf.value)));
-    let name = leaf.value.as_str().filter(|name| !name.contains(char::is_control)).ok_or_else(refused)?;
+    let no_name = || leaf.error(format!("base = {} must be the name of a design, or a path", shown(&leaf.value)));
+    let name = leaf.value.as_str().filter(|name| !name.contains(char::is_control)).ok_or_else(no_name)?;
+    let refused = |ConfigError(what)| leaf.error(format!("base: {what}"));
     if toml_file::is_path(name) {
-        return base_file(path, name, above).map_err(|ConfigError(what)| leaf.error(format!("base: {what}")));
+        let (path, above) = above.base(path, name).map_err(refused)?;
+        return Readings::read_beneath(&path, &above).map_err(refused);
     }
     let known: Vec<&str> = built_in_names().collect();
-    let base = Readings::built_in(name);
-    base.cloned().ok_or_else(|| leaf.error(format!("base: {}", unknown_name("design", name, &known))))
-}
-
-/// The design file `name`, as the file at `path` names it: from the folder where that file is.
-fn base_file(path: &str, name: &str, above: &[PathBuf]) -> Result<Readings, ConfigError> {
-    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let base = Path::new(path).parent().unwrap_or(Path::new("")).join(name);
-    let above: Vec<PathBuf> = above.iter().cloned().chain([place(Path::new(path))]).collect();
-    if above.contains(&place(&base)) {
-        return Err(ConfigError(format!("design file '{}' builds on itself", shown_name(name))));
-    }
-    if above.len() == FILES_MAX {
-        return Err(ConfigError(format!("more than {FILES_MAX} design files build on one another")));
-    }
-    Readings::read_beneath(&base.to_string_lossy(), &above)
+    Readings::built_in(name).cloned().ok_or_else(|| refused(unknown_name("design", name, &known)))
 }
 
 /// The most characters of a design's name.

@@ -108,12 +108,12 @@ fn a_file_builds_on_another_file_from_where_it_is() {
     // Files that build on themselves end, also those with many names.
     write("a.toml", "base = \"bases/../b.toml\"\n");
     let round = write("b.toml", "base = \"./a.toml\"\n");
-    assert!(refusal(&round).ends_with("design file 'bases/../b.toml' builds on itself"), "{}", refusal(&round));
+    assert!(refusal(&round).ends_with("the file 'bases/../b.toml' builds on itself"), "{}", refusal(&round));
     for n in 0..20 {
         write(&format!("{n}.toml"), &format!("base = \"{}.toml\"\n", n + 1));
     }
     let first = folder.path().join("0.toml");
-    assert!(refusal(first.to_str().unwrap()).ends_with("more than 16 design files build on one another"));
+    assert!(refusal(first.to_str().unwrap()).ends_with("more than 16 files build on one another"));
 }
 
 #[test]
@@ -156,6 +156,34 @@ fn mistakes_are_told_with_their_line_and_the_nearest_name() {
     assert!(missing.starts_with("design file './nowhere.toml' cannot be read: "), "{missing}");
     let unknown = load("secpn", Variant::Hardened, &[]).err().unwrap().0;
     assert!(unknown.starts_with("design 'secpn' does not exist: did you mean 'secpm'?"), "{unknown}");
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_told_at_once_and_what_to_leave_out() {
+    let told = refused("base = \"secpm\"\nwrite_pth = \"deferred\"\nsecret = 1\n[hardened]\ncounters = \"none\"\n");
+    let complaints: Vec<&str> = told.split("; ").collect();
+    let begins = [
+        "mine.toml:2: there is no part 'write_pth'",
+        "mine.toml:3: secret = 1 must be",
+        "mine.toml:5: counters 'none'",
+    ];
+    assert!(
+        complaints.len() == 3 && complaints.iter().zip(begins).all(|(told, begin)| told.starts_with(begin)),
+        "{told}"
+    );
+    let nothing = refused("base = \"secpm\"\nlog_order = \"log-first\"\ndrain = \"in-place\"\n");
+    assert!(
+        nothing.contains("mine.toml:2: log_order says nothing") && nothing.contains("; mine.toml:3: drain says"),
+        "{nothing}"
+    );
+    let many = refused(&(0..9).map(|n| format!("part{n} = 1\n")).collect::<String>());
+    assert!(many.ends_with("; and 4 more") && many.matches("mine.toml:").count() == 5, "{many}");
+    let near = refused("base = \"secpm\"\nsummary = \"x\"\ncounter_coalescing = \"off\"\ncounter_store = \"inline\"\n");
+    assert!(near.ends_with(". Without counter_store = \"inline\" it is a design"), "{near}");
+    let far = refused(
+        "base = \"secpm\"\ncounter_store = \"inline\"\nwrite_queues = \"data-and-counter\"\nlog = \"counter-mode\"\n",
+    );
+    assert!(!far.contains("Without"), "{far}");
 }
 
 #[test]

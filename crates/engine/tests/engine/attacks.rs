@@ -1,4 +1,4 @@
-//! An attacker who writes to the memory module, through the public entry point: what he changes is never accepted by a
+//! An attacker who writes to the memory module, through the public entry point: a change is never accepted by a
 //! design with MACs and a tree, at a crash point or while the machine runs; without them, what passes is shown.
 
 use super::common::expected::with_integrity;

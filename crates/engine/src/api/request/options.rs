@@ -169,7 +169,7 @@ pub(in crate::api) struct Crash {
     #[schemars(extend("x-metavar" = "ATTACK", "x-typed" = 220,
         "x-help" = "Attack the media, off and running: all, or a kind; repeatable."))]
     pub attack: Vec<String>,
-    /// He attacks one of so many distinct states and accesses; default each.
+    /// Attack one of so many distinct states and accesses; default each.
     #[serde(with = "As::<Count>")]
     #[schemars(extend("x-help" = "Attack one of N states and accesses, at least 1; default each."))]
     pub attack_every: Option<u64>,
@@ -209,7 +209,7 @@ pub(in crate::api) struct Crash {
     /// Valgrind, which notes what it reads. One run then decides all states that agree on that. Such a run takes half a
     /// second or more; off by default.
     #[schemars(with = "As<FoundCommand>", extend("x-typed" = 180,
-        "x-help" = "Watch what that command reads: a run decides all legal states equal there; needs Valgrind."))]
+        "x-help" = "Watch what that command reads; one run then decides all legal states that agree on it. Needs Valgrind."))]
     pub watch_reads: Vec<String>,
     /// End the exploration with this many memories on which the command fails; default none.
     #[serde(with = "As::<Count>")]

@@ -1,4 +1,4 @@
-//! What the attacker changes: for each kind of attack, one change drawn at random from all that he can make.
+//! What the attacker changes: for each kind of attack, one change drawn at random from all that are possible.
 
 use super::shadow::ShadowLines;
 use super::tampered::stored;
@@ -26,12 +26,12 @@ const fn choice(attack: Attack, target: Target, kind: Kind) -> Choice {
 #[derive(Clone, Copy)]
 pub(super) struct Reach<'a> {
     pub versions: &'a Versions,
-    /// The media before he changes them.
+    /// The media before the change.
     pub media: &'a dyn Media,
     pub codec: &'a dyn LineCodec,
     /// The last event.
     pub event: u64,
-    /// The line that is about to be read or written, if the machine runs: what he changes has to do with it.
+    /// The line that is about to be read or written, if the machine runs: the change has to do with it.
     pub near: Option<Line>,
     /// The shadow cache, if there is one and power is off.
     pub shadow: Option<&'a ShadowLines>,

@@ -1,12 +1,12 @@
-//! An attacker who writes to the media. At a crash point he changes what the power failure has left, the machine boots,
-//! and what it then makes of memory is judged against what the auditors know. Between two events he changes the media
-//! under a copy of the running machine (`running.rs`), and what the controller then gives to the caches is judged. Every
-//! version of a unit that has crossed the bus is his; what is on the chip is not.
+//! An attacker who writes to the media. At a crash point the attacker changes what the power failure has left, the machine boots,
+//! and what it then makes of memory is judged against what the auditors know. Between two events the attacker changes the media
+//! under a copy of the running machine (`running.rs`), and what the controller then gives to the caches is judged. The attacker
+//! has every version of a unit that has crossed the bus, and nothing that is on the chip.
 //!
-//! He changes bits (spoof), exchanges two units of a kind (splice), puts back an older version of one unit, of a line with
+//! The attacker changes bits (spoof), exchanges two units of a kind (splice), puts back an older version of one unit, of a line with
 //! its MAC, of both with their counter block, of a whole page with the nodes above it, of a subtree (replay), or of
-//! everything (rollback), or makes a unit look as if it had never been written (erase). At a crash point he also cuts
-//! power again during the boot, after his change or before it.
+//! everything (rollback), or makes a unit look as if it had never been written (erase). At a crash point the attacker also
+//! cuts power again during the boot, after the change or before it.
 
 mod choose;
 mod plan;
@@ -62,9 +62,9 @@ pub enum Attack {
     Splice,
     /// Puts back an older version of a unit.
     Replay,
-    /// Puts back an older version of a line with the MAC of then.
+    /// Puts back an older version of a line with the MAC that it had.
     ReplayWithMac,
-    /// Puts back an older version of a line with the MAC and the counter block of then.
+    /// Puts back an older version of a line with the MAC and the counter block that it had.
     ReplayWithCounter,
     /// Puts back a page as it once was: lines, MACs, counter block and the nodes above it.
     ReplayPage,

@@ -32,9 +32,9 @@ pub struct AttackExample {
 pub struct AttackRow {
     /// What the attacker does.
     pub attack: Attack,
-    /// What he changes.
+    /// What is changed.
     pub target: Target,
-    /// When he does it.
+    /// When.
     pub when: Moment,
     /// The worst that has become of it.
     pub verdict: Verdict,
