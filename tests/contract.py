@@ -347,12 +347,14 @@ def files() -> Iterator[tuple[Path, str]]:
         yield package / f"results/{one.name}.py", _formatted(report_types.module(one.name), f"{one.name}.py")
     for request in schemas():
         yield ROOT / "docs/schema" / f"{request}.json", schema_file(request)
+    for name, text in report_types.schema_files():
+        yield ROOT / "docs/schema/reports" / name, text
 
 
 def main() -> None:
     """Writes every file."""
     for path, text in files():
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
 

@@ -245,6 +245,26 @@ def names() -> Mapping[str, tuple[str, ...]]:
     return {one.name: tuple(sorted(name for name, place in _places().items() if place == one.name)) for one in MODULES}
 
 
+def _published(schema: Any) -> Any:
+    """A schema whose descriptions are lines, and say what the front writes where it writes something else."""
+    if isinstance(schema, list):
+        return [_published(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    told = schema.get("x-front", schema.get("description"))
+    # A field may be called description.
+    lines = {"description": " ".join(told.split())} if isinstance(told, str) else {}
+    return {**{key: _published(value) for key, value in schema.items() if key != "x-front"}, **lines}
+
+
+def schema_files() -> Iterator[tuple[str, str]]:
+    """The JSON Schema of each document, by the name of its file."""
+    for name in sorted(_DOCUMENTS):
+        schema = {"$comment": _WRITTEN, **_published(_roots()[name]), "title": name}
+        text = json.dumps(schema, indent=2, ensure_ascii=False)
+        yield f"{name}.json", f"{text}\n"
+
+
 _BY_HAND: Mapping[str, tuple[str, ...]] = {
     "catalogue": ("Design", "DesignPart", "Fault", "Machine", "PartValue", "Workload"),
     "documents": ("build", "fits"),

@@ -6,12 +6,16 @@ import dataclasses
 import json
 import re
 import typing
+from pathlib import Path
 from typing import Any, get_args
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 import contract
+import counterpoint as cp
 import report_types
+import samples
 from counterpoint import options, results
 from counterpoint.cli.flags import FLAGS
 
@@ -24,8 +28,32 @@ def test_files_are_what_follows_from_the_engine() -> None:
     written = dict(contract.files())
     changed = [path.name for path, text in written.items() if path.read_text() != text]
     assert changed == [], "`make contract` writes them"
-    assert set((contract.ROOT / "docs/schema").iterdir()) == {path for path in written if path.suffix == ".json"}
+    assert set((contract.ROOT / "docs/schema").rglob("*.json")) == {path for path in written if path.suffix == ".json"}
     assert all("`make contract`" in text.splitlines()[path.suffix == ".json"] for path, text in written.items())
+
+
+def test_documents_are_what_their_schemas_say(tmp_path: Path) -> None:
+    trace, lines = tmp_path / "trace.log", tmp_path / "lines.nvmain"
+    trace.write_bytes(samples.PMEMCHECK)
+    lines.write_text("10 R 0x1040 0 0\n")
+    small: dict[str, Any] = {"machine": "small", "transactions": 3, "footprint": "64KiB"}
+    (replayed,), (replay,) = cp.replay_lines(lines, ["star"]), cp.replay(trace, ["secpm"])
+    documents = [
+        ("Run", cp.run("star", "btree", **small).to_dict()),
+        ("Run", replay.to_dict()),
+        ("Crash", cp.crash("write-back", "array", stages=True, attack=["all"], attack_every=20, **small).to_dict()),
+        ("Crash", cp.crash("eadr", trace, machine="small").to_dict()),
+        ("Check", cp.check(trace).to_dict()),
+        ("Check", cp.check(trace, design="secpm").to_dict()),
+        ("RecoveryCost", cp.recovery(["osiris"], memory="1GiB")[0].to_dict()),
+        ("LineRun", replayed.to_dict()),
+    ]
+    assert {name for name, _ in documents} == report_types._DOCUMENTS
+    for name, document in documents:
+        schema = json.loads((contract.ROOT / f"docs/schema/reports/{name}.json").read_text())
+        jsonschema.Draft202012Validator(schema).validate(json.loads(json.dumps(document)))
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.Draft202012Validator(schema).validate({**document, "design": 5, "trace": 5})
 
 
 def test_every_option_of_a_request_is_one_of_a_call() -> None:
