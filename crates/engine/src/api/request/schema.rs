@@ -71,7 +71,7 @@ pub(super) const REQUESTS: [Described; 6] = [
 ];
 
 /// The JSON Schema of each kind of request, by the function that takes it, as JSON. Beside what JSON Schema has,
-/// `x-order` lists the fields in their order, and the other `x-` keys are those of the fields ([`super::options`]).
+/// `x-order` lists the fields in their order, and the other `x-` keys are those of the fields (`options.rs` beside this file).
 pub fn schemas() -> String {
     let schemas = REQUESTS.iter().map(|kind| (kind.name.to_owned(), (kind.schema)()));
     Value::Object(schemas.collect()).to_string()
