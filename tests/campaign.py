@@ -1,6 +1,6 @@
 """The campaign: every design, both readings where they differ, every workload, in the simulated schedule, in disturbed
-ones and in every legal state. Readings that promise to survive must hold everywhere: under every scheduling policy, on
-random machines. Every other reading must fail on some workload."""
+ones and in every legal state. Readings that promise to survive must hold everywhere: under every scheduling policy,
+every second one on each workload, and on random machines. Every other reading must fail on some workload."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def campaign(transactions: int, seed: int, schedules: int) -> Iterator[Outcome]:
     runs = [(*reading, *rest) for reading, *rest in product(readings, workloads, EXPLORE, POLICIES[:1])]
     runs = [run for run in runs if run[3] != "legal" or run[0] in fences]
     promising = [(design, variant) for design, variant in readings if design in holding(variant)]
-    for place, (reading, workload) in enumerate(product(promising, workloads)):
-        # Every second of the other policies: the next workload, and the next seed, has the others.
-        others = (*POLICIES[1 + (place + seed) % 2 :: 2], _RANDOM)
+    for (row, reading), (column, workload) in product(enumerate(promising), enumerate(workloads)):
+        # Every second of the other policies: the next reading, the next workload and the next seed have the others.
+        others = (*POLICIES[1 + (row + column + seed) % 2 :: 2], _RANDOM)
         runs += [(*reading, workload, "schedule", on) for on in others]
     with ThreadPoolExecutor(2) as pool:
         yield from pool.map(explored, runs)

@@ -260,7 +260,7 @@ def _python_type(group: Group) -> str:
 
 
 def _told(name: str, field: Mapping[str, Any]) -> str:
-    text = field["description"]
+    text = field.get("x-front", field["description"])
     text = text[0].lower() + text[1:]
     shown = textwrap.fill(
         f"{name}: {text}",
@@ -318,7 +318,11 @@ def _formatted(text: str, name: str) -> str:
 def schema_file(request: str) -> str:
     """docs/schema/REQUEST.json."""
     schema = {key: value for key, value in schemas()[request].items() if key != "x-order"}
-    document = {"$comment": _WRITTEN, **schema, "properties": dict(fields(request))}
+    properties = {
+        name: {key: value for key, value in field.items() if key != "x-front"}
+        for name, field in fields(request).items()
+    }
+    document = {"$comment": _WRITTEN, **schema, "properties": properties}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -236,7 +236,7 @@ class CrashOptions(RunOptions, total=False):
         leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs
             have it.
         omit_annotations: numbers of annotations to leave out of a recorded program, from 0.
-        attack: what an attacker does to the media: names of attacks, or `"all"`. He tries one change of each kind in
+        attack: what an attacker does to the media: names of attacks, or `"all"`. One change of each kind is tried in
             each durable state, with and without another power cut during the boot, and before each access of the
             running machine to memory.
         attack_every: attack one of so many distinct states and accesses; default each.

@@ -29,6 +29,7 @@ mod path;
 mod plan;
 mod region;
 mod report;
+mod reproduction;
 mod second_life;
 mod shrink;
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub use region::Region;
 pub(crate) use report::Findings;
 pub use report::{
     Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, LeftOut, LineAt, Recoveries, ReportedViolation,
-    Reproduction, Shape, Shrunk,
+    Shrunk,
 };
+pub use reproduction::{Reproduction, Shape};
 pub(crate) use shrink::shrink;

@@ -28,8 +28,8 @@ use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 use time::Clock;
 
-/// Time to fetch a line and compute what it takes, in ns, unless another is stated, in the arithmetic of the papers on recovery, one line after another
-/// (Osiris, MICRO 2018; Triad-NVM and Anubis, ISCA 2019).
+/// Time to fetch a line and compute what it takes, in ns, in the arithmetic of the papers on recovery, one line after another
+/// (Osiris, MICRO 2018; Triad-NVM and Anubis, ISCA 2019). A request may state another.
 pub const PAPERS_NS_PER_LINE: f64 = 100.0;
 
 /// Data pages of the small memory, and sets of its caches of metadata.

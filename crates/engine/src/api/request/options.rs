@@ -32,8 +32,9 @@ pub(in crate::api) struct Common {
     #[schemars(with = "As<NameOrPath>", extend("x-typed" = 30,
         "x-help" = "One machine for all designs; default the first design's preset."))]
     pub machine: Option<String>,
-    /// Machine values to change, `{"controller.wpq_entries": 64}` or `["controller.wpq_entries=64"]`.
+    /// Machine values to change, `["controller.wpq_entries=64"]`.
     #[schemars(with = "As<Assignments>", extend("x-typed" = 40,
+        "x-front" = "Machine values to change, `{\"controller.wpq_entries\": 64}` or `[\"controller.wpq_entries=64\"]`.",
         "x-help" = "Change a value of the machine or the design; repeatable."))]
     pub set: Vec<String>,
     /// Seed of every random stream.
@@ -163,7 +164,7 @@ pub(in crate::api) struct Crash {
     #[schemars(extend("x-typed" = 140,
         "x-help" = "Leave out annotation N of a recorded program, counted from 0; repeatable."))]
     pub omit_annotations: Vec<u64>,
-    /// What an attacker does to the media: names of attacks, or `"all"`. He tries one change of each kind in each
+    /// What an attacker does to the media: names of attacks, or `"all"`. One change of each kind is tried in each
     /// durable state, with and without another power cut during the boot, and before each access of the running machine
     /// to memory.
     #[schemars(extend("x-metavar" = "ATTACK", "x-typed" = 220,
@@ -205,10 +206,12 @@ pub(in crate::api) struct Crash {
     #[serde(with = "As::<Count>")]
     #[schemars(extend("x-help" = "Such commands at a time, at most one for each processor, which is the default."))]
     pub recover_jobs: Option<u64>,
-    /// For `explore="legal"`: at crash points with more legal states than `states`, also run the command under
-    /// Valgrind, which notes what it reads. One run then decides all states that agree on that. Such a run takes half a
-    /// second or more; off by default.
+    /// For `explore` "legal": the words that start Valgrind with the tool that notes what a command reads. At crash points with
+    /// more legal states than `states` the command then runs under it, too.
     #[schemars(with = "As<FoundCommand>", extend("x-typed" = 180,
+        "x-front" = "For `explore=\"legal\"`: at crash points with more legal states than `states`, also run the command under \
+        Valgrind, which notes what it reads. One run then decides all states that agree on that. Such a run takes half a \
+        second or more; off by default.",
         "x-help" = "Watch what that command reads; one run then decides all legal states that agree on it. Needs Valgrind."))]
     pub watch_reads: Vec<String>,
     /// End the exploration with this many memories on which the command fails; default none.
@@ -302,15 +305,17 @@ pub(in crate::api) struct Recovery {
     /// A preset's name or the path of a TOML file; default the first design's preset.
     #[schemars(with = "As<NameOrPath>")]
     pub machine: Option<String>,
-    /// Machine values to change, as for `MachineOptions`.
-    #[schemars(with = "As<Assignments>")]
+    /// Machine values to change, `["controller.wpq_entries=64"]`.
+    #[schemars(with = "As<Assignments>", extend("x-front" = "Machine values to change, as for `MachineOptions`."))]
     pub set: Vec<String>,
     /// Cores, whose caches a battery may have to drain.
     #[serde(with = "As::<Count>")]
     pub cores: Option<u64>,
-    /// Capacities of the device: one, several, or a comma list; none at all is that of the machine.
+    /// Capacities of the device; none at all is that of the machine.
     #[serde(with = "As::<Sizes>")]
-    #[schemars(extend("x-help" = "Capacities of the device, 64KiB to 16TiB; default 16GiB to 16TiB."))]
+    #[schemars(extend(
+        "x-front" = "Capacities of the device: one, several, or a comma list; none at all is that of the machine.",
+        "x-help" = "Capacities of the device, 64KiB to 16TiB; default 16GiB to 16TiB."))]
     pub memory: Vec<u64>,
     /// Capacities of the counter cache, and as much again of the cache of MACs and nodes; default the machine's.
     #[serde(with = "As::<Sizes>")]

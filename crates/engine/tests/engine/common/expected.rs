@@ -43,5 +43,8 @@ fn every_design_has_a_row_and_every_row_a_design() {
             assert!(["holds", "fails", "untested"].contains(&expected.as_str()), "{}: {expected}", design.name);
             assert_eq!(expected == "untested", design.promise.crash_consistent.is_err(), "{}", design.name);
         }
+        let (_, [(first, some), (second, others)]) = design::with_parts(&design.name).unwrap();
+        let [first, second] = [first, second].map(|variant| expected(&table, &design.name, variant));
+        assert!(some != others || first == second, "{}: one design, and two verdicts", design.name);
     }
 }
