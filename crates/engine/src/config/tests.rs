@@ -117,10 +117,11 @@ fn mistakes_in_a_file_come_with_their_line() {
             "mine.toml:4: device.mapping = \"page\" must be page-interleaved, row-interleaved, line-interleaved, page-xor or \
              bank-contiguous",
         ),
-        // The first mistake of the file is reported.
+        // All mistakes of the file are reported, in its order.
         (
             "[l2]\nways = 0\n[l1]\nways = 0\n",
-            "mine.toml:2: l2.ways = 0 must be a whole number from 1 to 256, because a set is searched way by way",
+            "mine.toml:2: l2.ways = 0 must be a whole number from 1 to 256, because a set is searched way by way; \
+             mine.toml:4: l1.ways = 0 must be a whole number from 1 to 256, because a set is searched way by way",
         ),
     ];
     for (at, (text, sentence)) in cases.into_iter().enumerate() {
