@@ -42,7 +42,7 @@ class Outcome:
     @property
     def survives(self) -> bool:
         """Whether this reading of the design promises to hold."""
-        return self.design in holding(self.variant)
+        return promises(self.design, self.variant)
 
     def __str__(self) -> str:
         broken = sorted({violation.rule for violation in self.verdict.violations})
@@ -51,9 +51,9 @@ class Outcome:
         return f"{run}: {'; '.join(told)}"
 
 
-def holding(variant: str) -> frozenset[str]:
-    """Designs whose reading ``variant`` promises to hold."""
-    return frozenset(name for name, verdicts in VERDICTS.items() if verdicts[variant] == "holds")
+def promises(design: str, variant: str) -> bool:
+    """Whether this reading of ``design`` promises to hold."""
+    return VERDICTS[design][variant] == "holds"
 
 
 def different_readings(design: str) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def campaign(transactions: int, seed: int, schedules: int) -> Iterator[Outcome]:
     readings = [(design, variant) for design in designs for variant in different_readings(design)]
     runs = [(*reading, *rest) for reading, *rest in product(readings, workloads, EXPLORE, POLICIES[:1])]
     runs = [run for run in runs if run[3] != "legal" or run[0] in fences]
-    promising = [(design, variant) for design, variant in readings if design in holding(variant)]
+    promising = [reading for reading in readings if promises(*reading)]
     for (row, reading), (column, workload) in product(enumerate(promising), enumerate(workloads)):
         # Every second of the other policies: the next reading, the next workload and the next seed have the others.
         others = (*POLICIES[1 + (row + column + seed) % 2 :: 2], _RANDOM)

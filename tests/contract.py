@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +20,6 @@ import report_types
 from counterpoint import _engine
 
 ROOT = Path(__file__).parents[1]
-_WIDTH = 120
 _WRITTEN = "Written by `make contract` from the options in crates/engine/src/api/request/options.rs; do not edit."
 _SUBJECT = ("design", "workload", "trace")
 """What a call is about, which no type of options has."""
@@ -251,26 +249,14 @@ TYPED = ({order},)
 
 
 def _python_type(group: Group) -> str:
-    told = "".join(_told(name, field) for name, field in own(group).items())
+    told = "".join(
+        report_types.attribute(name, field.get("x-front", field["description"])) for name, field in own(group).items()
+    )
     typed = "".join(f"    {name}: {_annotation(field)}\n" for name, field in own(group).items())
     return (
         f"class {group.name}({group.base or 'TypedDict'}, total=False):\n"
         f'    """{group.told}\n\n    Attributes:\n{told}    """\n\n{typed}\n'
     )
-
-
-def _told(name: str, field: Mapping[str, Any]) -> str:
-    text = field.get("x-front", field["description"])
-    text = text[0].lower() + text[1:]
-    shown = textwrap.fill(
-        f"{name}: {text}",
-        _WIDTH,
-        initial_indent=" " * 8,
-        subsequent_indent=" " * 12,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-    return f"{shown}\n"
 
 
 def _annotation(field: Mapping[str, Any]) -> str:
@@ -345,7 +331,6 @@ def files() -> Iterator[tuple[Path, str]]:
     package = ROOT / "python/counterpoint"
     yield package / "options.py", python_types()
     yield package / "cli/flags.py", flags()
-    # Imports that only others need are kept.
     yield package / "results/__init__.py", _formatted(report_types.package(), "__init__.py")
     for one in report_types.MODULES:
         yield package / f"results/{one.name}.py", _formatted(report_types.module(one.name), f"{one.name}.py")

@@ -32,7 +32,6 @@ class Module:
         name: of the module.
         told: what it says of itself.
         roots: types of whole documents.
-        first: further types that stand here and not in a later module.
     """
 
     name: str
@@ -189,6 +188,11 @@ def _fields(name: str) -> list[tuple[str, str, str]]:
     return list(rows.values())
 
 
+def attribute(name: str, meaning: str) -> str:
+    """What a docstring says of an attribute."""
+    return f"{_filled(f'{name}: {_lower(meaning)}', 8, 12)}\n"
+
+
 def _lower(text: str) -> str:
     """The text as it goes on after a colon."""
     return text if text[1:2].isupper() else text[0].lower() + text[1:]
@@ -207,7 +211,7 @@ def _enumeration(name: str) -> str:
 def _dataclass(name: str) -> str:
     rows = _fields(name)
     base = f"(behaviour.{name})" if hasattr(behaviour, name) else "(behaviour.Document)" if name in _DOCUMENTS else ""
-    told = "".join(f"{_filled(f'{field}: {_lower(meaning)}', 8, 12)}\n" for field, _, meaning in rows)
+    told = "".join(attribute(field, meaning) for field, _, meaning in rows)
     typed = [f"    {field}: {annotation}\n" for field, annotation, _ in rows]
     if name in _DOCUMENTS:
         told += "        document: the document it was made from.\n"

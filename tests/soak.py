@@ -23,7 +23,9 @@ import campaign
 import counterpoint as cp
 from machines import machine
 
-DESIGNS = tuple(sorted(campaign.holding("hardened") - {"unencrypted", "adr"}))
+DESIGNS = tuple(
+    name for name in sorted({*campaign.VERDICTS} - {"unencrypted", "adr"}) if campaign.promises(name, "hardened")
+)
 TX_SIZES = (64, 128, 256, 512, 1024)
 
 NESTED_TRANSACTIONS = 4

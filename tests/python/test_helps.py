@@ -101,7 +101,7 @@ _DEFAULTS: dict[str, Callable[[], str]] = {
     "--schedules": lambda: f"default {_constant('api/crash.rs', 'SCHEDULES')}",
     "--recover-timeout": lambda: f"default {_constant('user_recovery/mod.rs', 'TIMEOUT_SECONDS')}",
     "--seeds": lambda: f"default {reproduce.SEEDS}, with --quick 1",
-    "--line-ns": lambda: f"default {cp.recovery(['strict'], memory='1GiB')[0].papers_ns_per_line:.0f}",
+    "--line-ns": lambda: f"default {cp.recovery(['strict'], memory='1GiB', measure=False)[0].papers_ns_per_line:.0f}",
     "--memory": lambda: "default {}GiB to {}TiB".format(
         cp.recovery(["strict"])[0].costs[0].memory_bytes >> 30, cp.recovery(["strict"])[0].costs[-1].memory_bytes >> 40
     ),

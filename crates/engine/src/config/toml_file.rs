@@ -96,8 +96,8 @@ pub fn value(written: &str) -> Option<Value> {
     }
 }
 
-/// The values of `text`, which is the file at `path`, in the order of the file, so that an error reports the first
-/// mistake. `is_section` says whether the keys of the table at a path are values of their own.
+/// The values of `text`, which is the file at `path`, in the order of the file, so that errors report mistakes in this
+/// order. `is_section` says whether the keys of the table at a path are values of their own.
 ///
 /// # Errors
 /// A sentence with file and line if the text is not TOML.
