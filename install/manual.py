@@ -19,7 +19,7 @@ import typer
 
 from counterpoint import cli
 from counterpoint.cli.completion import VARIABLE
-from counterpoint.version import __version__
+from counterpoint.verbs.version import __version__
 
 PROGRAM = "counterpoint"
 COMPLETIONS = {

@@ -221,7 +221,7 @@ def _stated(key: str) -> dict[str, Any]:
 
 
 def python_types() -> str:
-    """python/counterpoint/options.py: the types of options."""
+    """python/counterpoint/contract/options.py: the types of options."""
     checks = sorted({KINDS[kind(field)].check for group in GROUPS for field in own(group).values()})
     typed = _stated("x-typed")
     order = ", ".join(f'"{name}"' for name in sorted(typed, key=lambda name: int(typed[name])))
@@ -265,7 +265,7 @@ def _annotation(field: Mapping[str, Any]) -> str:
 
 
 def flags() -> str:
-    """python/counterpoint/cli/flags.py: how the command line gives options."""
+    """python/counterpoint/contract/flags.py: how the command line gives options."""
     helps, names, metavars = (_stated(key) for key in ("x-help", "x-flag", "x-metavar"))
     rows = {}
     for group in GROUPS:
@@ -328,12 +328,12 @@ def _note(field: Mapping[str, Any]) -> str:
 
 def files() -> Iterator[tuple[Path, str]]:
     """Every file that is written, with its text."""
-    package = ROOT / "python/counterpoint"
-    yield package / "options.py", python_types()
-    yield package / "cli/flags.py", flags()
-    yield package / "results/__init__.py", _formatted(report_types.package(), "__init__.py")
+    contract = ROOT / "python/counterpoint/contract"
+    yield contract / "options.py", python_types()
+    yield contract / "flags.py", flags()
+    yield contract / "results/__init__.py", _formatted(report_types.package(), "__init__.py")
     for one in report_types.MODULES:
-        yield package / f"results/{one.name}.py", _formatted(report_types.module(one.name), f"{one.name}.py")
+        yield contract / f"results/{one.name}.py", _formatted(report_types.module(one.name), f"{one.name}.py")
     for request in schemas():
         yield ROOT / "docs/schema" / f"{request}.json", schema_file(request)
     for name, text in report_types.schema_files():

@@ -24,7 +24,7 @@ import counterpoint as cp
 import page_tables
 import tutorial
 from counterpoint.cli import app, tables
-from counterpoint.results import Violation
+from counterpoint.contract.results import Violation
 
 ROOT = Path(__file__).parents[1]
 _WIDTH = 120

@@ -1,7 +1,7 @@
 """Writes the types of results: what the engine states of each of its reports, as dataclasses of Python.
 
 `contract.files` has the modules that this makes. What else a type can do, beyond having its figures, stands in
-`counterpoint.results.behaviour`, in a class of its name.
+`counterpoint.contract.results.behaviour`, in a class of its name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from counterpoint import _engine
-from counterpoint.results import behaviour
+from counterpoint.contract.results import behaviour
 
 _WIDTH = 120
 _WRITTEN = "Written by `make contract` from the types of reports in crates/engine/src; do not edit."
@@ -283,6 +283,6 @@ def package() -> str:
     everything = sorted(name for of in known.values() for name in of)
     return (
         f'# {_WRITTEN}\n"""The engine\'s answers as Python types."""\n\nfrom typing import TYPE_CHECKING\n\n'
-        f"if TYPE_CHECKING:\n{imported}else:\n    from ..lazy import names_of\n\n"
+        f"if TYPE_CHECKING:\n{imported}else:\n    from ...system.lazy import names_of\n\n"
         f"    __getattr__, __dir__ = names_of(__name__, {known!r})\n\n__all__ = {everything!r}\n"
     )

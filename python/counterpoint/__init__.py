@@ -32,8 +32,55 @@ from typing import TYPE_CHECKING
 from ._engine import EngineError, InputError
 
 if TYPE_CHECKING:
-    from .annotation_checks import Annotations, annotations
-    from .api import (
+    from .contract.options import (
+        AnnotationOptions,
+        CheckOptions,
+        CommonOptions,
+        CrashOptions,
+        LineOptions,
+        MachineOptions,
+        RecoveryOptions,
+        ReplayOptions,
+        RunOptions,
+        SceneOptions,
+        SingleRunOptions,
+    )
+    from .contract.request import ANNOTATIONS, PROGRAM_STEPS
+    from .contract.results import (
+        Blame,
+        Cause,
+        Check,
+        Crash,
+        Design,
+        DesignPart,
+        Fault,
+        Finding,
+        LineCost,
+        LineRun,
+        Machine,
+        Part,
+        Recoveries,
+        RecoveryCost,
+        ResponseTimes,
+        Run,
+        Shrunk,
+        StageTally,
+        Stats,
+        Violation,
+        Workload,
+    )
+    from .papers.calibrate import Calibration, calibrate
+    from .papers.model import Reproduction
+    from .papers.reproduce import reproduce
+    from .report import write_crash_page, write_report, write_reproduction, write_search_page, write_sweep_page
+    from .runs.store import Store
+    from .runs.sweeps import SweepReport, sweep
+    from .searches.explain import Explanation, explain
+    from .searches.outcome import SearchReport
+    from .searches.search import search
+    from .system.errors import Interrupted
+    from .verbs.annotation_checks import Annotations, annotations
+    from .verbs.api import (
         COMPARE_DESIGNS,
         COMPARE_WORKLOADS,
         EASY_PM_CORES,
@@ -60,73 +107,20 @@ if TYPE_CHECKING:
         scene,
         workloads,
     )
-    from .errors import Interrupted
-    from .frames import frame
-    from .lines import is_line_trace, replay_lines
-    from .litmus_suite import LitmusReport, Verdict, litmus, litmus_tests
-    from .options import (
-        AnnotationOptions,
-        CheckOptions,
-        CommonOptions,
-        CrashOptions,
-        LineOptions,
-        MachineOptions,
-        RecoveryOptions,
-        ReplayOptions,
-        RunOptions,
-        SceneOptions,
-        SingleRunOptions,
-    )
-    from .papers.calibrate import Calibration, calibrate
-    from .papers.model import Reproduction
-    from .papers.reproduce import reproduce
-    from .recorder import Recording, record
-    from .recoveries import RECOVERY_MEMORY, recovery
-    from .report import (
-        write_crash_page,
-        write_report,
-        write_reproduction,
-        write_search_page,
-        write_sweep_page,
-    )
-    from .request import ANNOTATIONS, PROGRAM_STEPS
-    from .results import (
-        Blame,
-        Cause,
-        Check,
-        Crash,
-        Design,
-        DesignPart,
-        Fault,
-        Finding,
-        LineCost,
-        LineRun,
-        Machine,
-        Part,
-        Recoveries,
-        RecoveryCost,
-        ResponseTimes,
-        Run,
-        Shrunk,
-        StageTally,
-        Stats,
-        Violation,
-        Workload,
-    )
-    from .searches.explain import Explanation, explain
-    from .searches.outcome import SearchReport
-    from .searches.search import search
-    from .store import Store
-    from .sweeps import SweepReport, sweep
-    from .version import __version__
+    from .verbs.frames import frame
+    from .verbs.lines import is_line_trace, replay_lines
+    from .verbs.litmus_suite import LitmusReport, Verdict, litmus, litmus_tests
+    from .verbs.recorder import Recording, record
+    from .verbs.recoveries import RECOVERY_MEMORY, recovery
+    from .verbs.version import __version__
 else:
-    from .lazy import names_of
+    from .system.lazy import names_of
 
     __getattr__, __dir__ = names_of(
         __name__,
         {
-            "annotation_checks": ("Annotations", "annotations"),
-            "api": (
+            "verbs.annotation_checks": ("Annotations", "annotations"),
+            "verbs.api": (
                 "COMPARE_DESIGNS",
                 "COMPARE_WORKLOADS",
                 "EASY_PM_CORES",
@@ -153,11 +147,11 @@ else:
                 "scene",
                 "workloads",
             ),
-            "errors": ("Interrupted",),
-            "frames": ("frame",),
-            "lines": ("is_line_trace", "replay_lines"),
-            "litmus_suite": ("LitmusReport", "Verdict", "litmus", "litmus_tests"),
-            "options": (
+            "system.errors": ("Interrupted",),
+            "verbs.frames": ("frame",),
+            "verbs.lines": ("is_line_trace", "replay_lines"),
+            "verbs.litmus_suite": ("LitmusReport", "Verdict", "litmus", "litmus_tests"),
+            "contract.options": (
                 "AnnotationOptions",
                 "CheckOptions",
                 "CommonOptions",
@@ -173,8 +167,8 @@ else:
             "papers.calibrate": ("Calibration", "calibrate"),
             "papers.model": ("Reproduction",),
             "papers.reproduce": ("reproduce",),
-            "recorder": ("Recording", "record"),
-            "recoveries": ("RECOVERY_MEMORY", "recovery"),
+            "verbs.recorder": ("Recording", "record"),
+            "verbs.recoveries": ("RECOVERY_MEMORY", "recovery"),
             "report": (
                 "write_crash_page",
                 "write_report",
@@ -182,8 +176,8 @@ else:
                 "write_search_page",
                 "write_sweep_page",
             ),
-            "request": ("ANNOTATIONS", "PROGRAM_STEPS"),
-            "results": (
+            "contract.request": ("ANNOTATIONS", "PROGRAM_STEPS"),
+            "contract.results": (
                 "Blame",
                 "Cause",
                 "Check",
@@ -209,9 +203,9 @@ else:
             "searches.explain": ("Explanation", "explain"),
             "searches.outcome": ("SearchReport",),
             "searches.search": ("search",),
-            "store": ("Store",),
-            "sweeps": ("SweepReport", "sweep"),
-            "version": ("__version__",),
+            "runs.store": ("Store",),
+            "runs.sweeps": ("SweepReport", "sweep"),
+            "verbs.version": ("__version__",),
         },
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import corpus
 from raw import Failure
 
-from counterpoint import recorder
+from counterpoint.verbs import recorder
 
 INCLUDE = f"-I{recorder.INCLUDE}"
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]

@@ -19,7 +19,7 @@ from forms import compiled, each_program
 from raw import require
 
 import counterpoint
-from counterpoint.results import Cause, Crash
+from counterpoint.contract.results import Cause, Crash
 
 DESIGNS = ("unencrypted", "secpm")
 """Plaintext memory, and a design whose lines cannot be separated from their counters."""

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 import chromium
 from counterpoint import _engine
 from counterpoint.cli import main
-from counterpoint.executor import worker
+from counterpoint.runs.executor import worker
 
 hypothesis.settings.register_profile("counterpoint", deadline=None)
 hypothesis.settings.load_profile("counterpoint")  # no test fails because a computer is busy

@@ -9,8 +9,9 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from counterpoint import _engine, results
+from counterpoint import _engine
 from counterpoint._engine import InputError
+from counterpoint.contract import results
 
 Progress = Callable[[int, int], object] | None
 

@@ -14,7 +14,7 @@ from conftest import Cli
 import counterpoint as cp
 import samples
 from counterpoint import _engine
-from counterpoint.annotation_checks import annotations_of
+from counterpoint.verbs.annotation_checks import annotations_of
 
 PREPARE, MUTATE, COMMIT, FLUSH_DATA = cp.ANNOTATIONS
 

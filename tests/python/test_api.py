@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import counterpoint as cp
-from counterpoint import _engine, units
-from counterpoint.frames import along
-from counterpoint.request import LIST_MAX, bytes_of, request
+from counterpoint import _engine
+from counterpoint.contract.request import LIST_MAX, bytes_of, request
+from counterpoint.system import units
+from counterpoint.verbs.frames import along
 
 
 @pytest.mark.usefixtures("fake")

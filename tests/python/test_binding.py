@@ -21,7 +21,8 @@ import contract
 import counterpoint as cp
 import report_types
 from counterpoint import _engine
-from counterpoint.request import ANNOTATIONS_OF
+from counterpoint.contract.request import ANNOTATIONS_OF
+from counterpoint.verbs import api
 
 pytestmark = pytest.mark.engine
 
@@ -71,14 +72,14 @@ def _signature(function: Any) -> list[str]:
 def test_a_session_populates_memory_once_and_changes_no_result() -> None:
     asked = {"design": "secpm", "workload": "array", "machine": "small", "transactions": 5, "footprint": "64KiB"}
     session = _engine.Session()
-    (plain,) = cp.api.simulate([asked])
-    first, second = (cp.api.simulate([asked], session=session)[0] for _ in range(2))
+    (plain,) = api.simulate([asked])
+    first, second = (api.simulate([asked], session=session)[0] for _ in range(2))
     assert session.populations == 1
     assert plain.event_digest == first.event_digest == second.event_digest
-    cp.api.simulate([asked | {"seed": 2}], session=session)
+    api.simulate([asked | {"seed": 2}], session=session)
     assert session.populations == 2
     with pytest.raises(cp.InputError, match="design 'nothing'"):
-        cp.api.simulate([asked | {"design": "nothing"}], session=session)
+        api.simulate([asked | {"design": "nothing"}], session=session)
 
 
 def test_results_name_the_build_of_the_engine() -> None:

@@ -18,8 +18,10 @@ from conftest import Cli, Outcome
 
 import counterpoint as cp
 import samples
-from counterpoint import api, matrix, recorder
-from counterpoint.cli import BAD_INPUT, PROGRAM_FAULT, TRACEBACK, app, crash, reproduce, signals, streams, sweep
+from counterpoint.cli import BAD_INPUT, PROGRAM_FAULT, TRACEBACK, app, crash, reproduce, sweep
+from counterpoint.runs import matrix
+from counterpoint.system import signals, streams
+from counterpoint.verbs import api, recorder
 
 pytestmark = pytest.mark.engine
 

@@ -31,7 +31,7 @@ from counterpoint.papers.model import Claim, ClaimRow
 from counterpoint.papers.pool import Ask
 from counterpoint.papers.quantity import METRICS
 from counterpoint.report import assumptions, calibration_page
-from counterpoint.store import Store
+from counterpoint.runs.store import Store
 
 ROOT = Path(__file__).parents[2]
 

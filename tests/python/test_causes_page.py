@@ -10,9 +10,9 @@ from conftest import Cli
 from playwright.sync_api import Browser
 
 import counterpoint as cp
+from counterpoint.contract.results import Cause, KeptLine, LostLine, Place
 from counterpoint.report import causes_page
 from counterpoint.report.causes_page import Mark
-from counterpoint.results import Cause, KeptLine, LostLine, Place
 
 _SOURCE = """\
 void append(struct log *log, uint64_t value) {

@@ -14,7 +14,7 @@ from conftest import Cli
 import counterpoint as cp
 import samples
 from counterpoint import _engine
-from counterpoint.results import Example
+from counterpoint.contract.results import Example
 
 _DATA = Path(__file__).parents[1] / "data"
 _START = (

@@ -16,8 +16,8 @@ import contract
 import counterpoint as cp
 import report_types
 import samples
-from counterpoint import options, results
-from counterpoint.cli.flags import FLAGS
+from counterpoint.contract import options, results
+from counterpoint.contract.flags import FLAGS
 
 pytestmark = pytest.mark.engine
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 
 import counterpoint as cp
 import pictures
-from counterpoint.commands import with_commands
+from counterpoint.contract.commands import with_commands
 
 _FAILS_AT = 142
 """After this event the log line at 0 of write-back on queue must be readable and is not (docs/crash.md)."""

@@ -10,7 +10,8 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint import api, keys, matrix
+from counterpoint.runs import keys, matrix
+from counterpoint.verbs import api
 
 SHORT = ["--machine", "small", "--transactions", "20", "--footprint", "16KiB"]
 """Options that make a run short."""

@@ -12,8 +12,8 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint import units
 from counterpoint.cli import screen
+from counterpoint.system import units
 
 pytestmark = pytest.mark.engine
 

@@ -11,8 +11,9 @@ import pytest
 from test_sweep import Inline
 
 import counterpoint as cp
-from counterpoint import recorder, sweeps
-from counterpoint.files import unfinished, write_text
+from counterpoint.runs import sweeps
+from counterpoint.system.files import unfinished, write_text
+from counterpoint.verbs import recorder
 
 
 def at_once(*calls: Callable[[], object]) -> None:

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import counterpoint as cp
-from counterpoint import api
 from counterpoint.cli.search_table import search_tables
-from counterpoint.request import Variant
+from counterpoint.contract.request import Variant
 from counterpoint.searches import figures, goals, search
 from counterpoint.searches.front import dominates, front
 from counterpoint.searches.goals import Limit, Objective
 from counterpoint.searches.space import PART, Candidate, Dimension, Space, When, candidate, differences
 from counterpoint.searches.verdict import Judged
+from counterpoint.verbs import api
 
 _WRITES = {"objectives": {"nvm_writes": "minimise"}}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from counterpoint.handlers import STOPS, handled
+from counterpoint.system.handlers import STOPS, handled
 
 
 def _now() -> list[Any]:

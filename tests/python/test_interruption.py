@@ -212,7 +212,7 @@ def test_the_users_own_recovery_ends(start: Any, tmp_path: Path, number: signal.
 def test_a_signal_that_comes_while_garbage_is_collected_stops_all_the_same() -> None:
     script = """
 import os, signal, time
-from counterpoint.cli import signals
+from counterpoint.system import signals
 class Slow:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGTERM)
@@ -233,7 +233,7 @@ except KeyboardInterrupt:
 def test_a_signal_that_is_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
-        "from counterpoint.cli import signals\n"
+        "from counterpoint.system import signals\n"
         "with signals.listening(): os.kill(os.getpid(), signal.SIGHUP); print('on')"
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -299,7 +299,7 @@ def test_a_signal_during_an_import_waits_for_its_end(tmp_path: Path, number: sig
         "except BaseException:\n    loaded = False\n"
     )
     script = (
-        "import time; from counterpoint.cli import signals\n"
+        "import time; from counterpoint.system import signals\n"
         "with signals.listening():\n    try:\n        import library\n        time.sleep(10)\n"
         "    except KeyboardInterrupt:\n        print(library.loaded, signals.exit_code())"
     )
@@ -312,7 +312,7 @@ def test_a_signal_while_the_temporary_folder_is_tried_leaves_no_file_there(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     script = (
-        "import os, tempfile, time; from counterpoint.cli import signals\n"
+        "import os, tempfile, time; from counterpoint.system import signals\n"
         "unlink = os.unlink\n"
         f"def late(path): os.kill(os.getpid(), {int(number)}); time.sleep(0.1); unlink(path)\n"
         "os.unlink = late\n"

@@ -13,7 +13,7 @@ from conftest import Cli
 
 import campaign
 import counterpoint as cp
-from counterpoint.litmus_suite import DIFFERS, FAILS, HOLDS, VOID, LitmusTest, Row
+from counterpoint.verbs.litmus_suite import DIFFERS, FAILS, HOLDS, VOID, LitmusTest, Row
 
 HOLES = (Path(__file__).parents[2] / "validation" / "HOLES.md").read_text(encoding="utf-8")
 TESTS = {test.name: test for test in cp.litmus_tests()}
@@ -153,7 +153,7 @@ rows = [{{ variant = "hardened", {row} }}]
 def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A list of the test's own, in place of the real one."""
     source = tmp_path / "mine.toml"
-    monkeypatch.setattr(importlib.import_module("counterpoint.litmus_suite"), "LITMUS", source)
+    monkeypatch.setattr(importlib.import_module("counterpoint.verbs.litmus_suite"), "LITMUS", source)
     return source
 
 

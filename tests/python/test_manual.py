@@ -10,7 +10,7 @@ import pytest
 import typer
 
 import manual
-from counterpoint.version import __version__
+from counterpoint.verbs.version import __version__
 
 _COMMAND_LINE = Path(__file__).parents[2] / "docs" / "cli.md"
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpoint import InputError, matrix
+from counterpoint import InputError
+from counterpoint.runs import matrix
 
 _KEYS = ("design", "workload", "seed", "cores", "transactions", "device.t_wr_ns", "controller.wpq_entries")
 _VALUES = {

@@ -12,10 +12,10 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint import api
 from counterpoint.cli import Program
 from counterpoint.searches import goals
 from counterpoint.searches.ladder import tiers
+from counterpoint.verbs import api
 
 pytestmark = pytest.mark.engine
 
@@ -178,7 +178,7 @@ def test_a_sweep_over_machines_says_so_and_has_them_as_a_column() -> None:
 
 def test_a_store_of_an_older_version_shows_that_machines_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "machine_for", lambda designs, machine: machine)
-    monkeypatch.setattr("counterpoint.sweeps.Plan.machines", ())
+    monkeypatch.setattr("counterpoint.runs.sweeps.Plan.machines", ())
     sweep_of({"design": ["unencrypted", "easy-pm"]})
     assert lead().startswith("Machines differ: secpm, easy-pm;")
     page = Path("out/sweep.html").read_text()

@@ -16,11 +16,14 @@ import typer.main
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint import _engine, commands, matrix, options, recorder
+from counterpoint import _engine
 from counterpoint.cli import app
 from counterpoint.cli.options import OPTIONS
-from counterpoint.litmus_suite import _RUN
-from counterpoint.request import request
+from counterpoint.contract import commands, options
+from counterpoint.contract.request import request
+from counterpoint.runs import matrix
+from counterpoint.verbs import recorder
+from counterpoint.verbs.litmus_suite import _RUN
 
 _SUBJECT = {"design", "workload"}
 _SHOWN = {"as_json", "out", "top"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpoint.executor.order import in_order, place_in_memory
+from counterpoint.runs.executor.order import in_order, place_in_memory
 
 REQUESTS = st.lists(
     st.fixed_dictionaries(

@@ -13,8 +13,8 @@ from conftest import Cli
 import counterpoint as cp
 import page_tables
 import pages
-from counterpoint import attack_words
-from counterpoint.results import FindingKind
+from counterpoint.contract.results import FindingKind
+from counterpoint.report import attack_words
 
 pytestmark = pytest.mark.engine
 

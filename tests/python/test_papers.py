@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from scipy.stats import t
 
 import counterpoint as cp
-from counterpoint.matrix import parse
 from counterpoint.papers import charts, claims, declared, interval
 from counterpoint.papers.declared import PAPERS, ChartSpec, ClaimSpec, Scale, experiments, paper
 from counterpoint.papers.interval import estimate
 from counterpoint.papers.model import Claim
 from counterpoint.papers.quantity import METRICS, Document, Key, Quantity, key_of
+from counterpoint.runs.matrix import parse
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,12 +14,12 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint.api import resolve_request
-from counterpoint.matrix import Matrix, parse
 from counterpoint.papers import calibrate, charts, claims, reproduce
 from counterpoint.papers.declared import PAPERS, PREDICTIONS, ChartSpec, ClaimSpec, TableSpec, experiments, paper
 from counterpoint.papers.quantity import METRICS, Document, Key, Quantity, key_of
 from counterpoint.report import colours
+from counterpoint.runs.matrix import Matrix, parse
+from counterpoint.verbs.api import resolve_request
 
 ROOT = Path(__file__).parents[2]
 PREDICTED = {name: claim for name, claim in claims.published().items() if claim["paper"] in PREDICTIONS}

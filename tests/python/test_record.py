@@ -19,8 +19,9 @@ from waiting import ended, wait_until
 
 import counterpoint as cp
 import samples
-from counterpoint import InputError, recorder
-from counterpoint.handlers import STOPS
+from counterpoint import InputError
+from counterpoint.system.handlers import STOPS
+from counterpoint.verbs import recorder
 
 
 def test_the_program_must_exist(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ time.sleep(float(os.environ["SECONDS"]))
 _RECORD = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from counterpoint import recorder
+from counterpoint.verbs import recorder
 from counterpoint.cli import main
 recorder.tool = lambda: Path()
 """

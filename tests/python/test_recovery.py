@@ -11,7 +11,8 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint import _engine, units
+from counterpoint import _engine
+from counterpoint.system import units
 
 _TREES = ("strict", "triad-nvm", "osiris", "anubis-agit-plus")
 

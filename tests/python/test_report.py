@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser
 
 import counterpoint as cp
-from counterpoint.files import write_text
 from counterpoint.report import prepare_folder
+from counterpoint.system.files import write_text
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint.executor import worker
+from counterpoint.runs.executor import worker
 from counterpoint.searches import computing, propose, search
 from counterpoint.searches.files import command, design_text, write_designs
 from counterpoint.searches.goals import load

@@ -13,8 +13,8 @@ import pytest
 
 import counterpoint as cp
 import samples
-from counterpoint import results
 from counterpoint.cli import Program
+from counterpoint.contract import results
 
 _FRAMES = {"polars"}
 _CHARTS = {"altair", "jinja2", "markdown_it", "vl_convert"}

@@ -15,10 +15,11 @@ from conftest import Cli, answer_at_once
 from test_sweep import Inline
 
 import counterpoint as cp
-from counterpoint import database, sweeps
-from counterpoint import store as store_module
 from counterpoint.papers.model import Chart
 from counterpoint.report import figures, sweep_page
+from counterpoint.runs import store as store_module
+from counterpoint.runs import sweeps
+from counterpoint.system import database
 
 SPEC: dict[str, Any] = {
     "name": "small",

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import samples
-from counterpoint.cli import app, streams
+from counterpoint.cli import app
+from counterpoint.system import streams
 
 pytestmark = pytest.mark.engine
 

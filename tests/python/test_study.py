@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import counterpoint as cp
-from counterpoint import api
 from counterpoint.searches.goals import load
+from counterpoint.verbs import api
 
 STUDY = Path(__file__).parents[2] / "docs" / "study"
 FOUND = STUDY / "inline-log.toml"

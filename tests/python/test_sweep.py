@@ -25,11 +25,12 @@ from polars.testing import assert_frame_equal
 from waiting import wait_until
 
 import counterpoint as cp
-from counterpoint import _engine, sweeps
-from counterpoint.executor import Executor, Finished, Lost, Mismatch, Outcome, Task
-from counterpoint.executor.processes import Processes
-from counterpoint.executor.worker import work
-from counterpoint.store import axis_type
+from counterpoint import _engine
+from counterpoint.runs import sweeps
+from counterpoint.runs.executor import Executor, Finished, Lost, Mismatch, Outcome, Task
+from counterpoint.runs.executor.processes import Processes
+from counterpoint.runs.executor.worker import work
+from counterpoint.runs.store import axis_type
 
 TINY = {"machine": "small", "workload": "array", "transactions": 5, "warmup": 0, "footprint": "64KiB", "tx_size": 64}
 FIVE_HUNDRED = {

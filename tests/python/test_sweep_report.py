@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 from test_sweep import Inline
 
 import counterpoint as cp
-from counterpoint import sweeps
+from counterpoint.runs import sweeps
 
 SPECS: dict[str, dict[str, Any]] = {
     "lines": {

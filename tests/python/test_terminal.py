@@ -13,7 +13,7 @@ import pytest
 from conftest import Cli
 
 import samples
-from counterpoint import units
+from counterpoint.system import units
 
 pytestmark = pytest.mark.engine
 

@@ -12,10 +12,10 @@ import pytest
 from test_sweep import Inline
 
 import counterpoint as cp
-from counterpoint import sweeps
-from counterpoint.executor import Finished
+from counterpoint.runs import sweeps
+from counterpoint.runs.executor import Finished
+from counterpoint.runs.store import Failure
 from counterpoint.searches import computing, ladder
-from counterpoint.store import Failure
 
 THREADS = 3
 GOALS: dict[str, Any] = {

@@ -16,7 +16,8 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint import _engine, units
+from counterpoint import _engine
+from counterpoint.system import units
 
 pytestmark = pytest.mark.engine
 

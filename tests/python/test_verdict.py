@@ -11,7 +11,8 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint.commands import with_commands
+from counterpoint.contract.commands import with_commands
+from counterpoint.verbs import api
 
 _SMALL = ("--machine", "small", "--transactions", "30")
 
@@ -148,7 +149,7 @@ def test_lines_that_explain_the_failures_are_a_table(cli: Cli, fake: pytest.Monk
             "watched": None,
         }
         one = cp.Crash.from_dict(document | {"by_line": by_line, "recoveries": ran})
-        fake.setattr(cp.api, "crash", lambda *_, **__: one)
+        fake.setattr(api, "crash", lambda *_, **__: one)
         outcome = cli("crash", "write-back", "array", "--recover", "check {pool}", "--by-line")
         assert outcome.code == 1
         return outcome.out

@@ -11,9 +11,10 @@ from conftest import Cli
 
 import counterpoint as cp
 import samples
-from counterpoint import _engine, sweeps
-from counterpoint.cli.signals import INTERRUPTED
-from counterpoint.executor.processes import Processes
+from counterpoint import _engine
+from counterpoint.runs import sweeps
+from counterpoint.runs.executor.processes import Processes
+from counterpoint.system.signals import INTERRUPTED
 
 pytestmark = pytest.mark.engine
 

@@ -29,7 +29,7 @@ from raw import Failure, require
 from waiting import ended
 
 if TYPE_CHECKING:
-    from counterpoint.results import Place
+    from counterpoint.contract.results import Place
 
 HERE = Path(__file__).parent
 EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
@@ -349,7 +349,8 @@ def lines(out: Path, tool: Path) -> str:
 
 def annotated(out: Path, tool: Path) -> str:
     """Annotations and marks are recorded where they are made, lines on standard error, too, and `sca` rests on them."""
-    from counterpoint import annotations, crash, recorder
+    from counterpoint import annotations, crash
+    from counterpoint.verbs import recorder
 
     verdicts = []
     for form, options in (("annotated", []), ("forgotten", ["-DFORGOTTEN"])):
@@ -393,7 +394,7 @@ def annotated(out: Path, tool: Path) -> str:
 
 def lengths(out: Path, tool: Path) -> str:
     """Requests with lengths that are negative or huge end where memory does, and soon."""
-    from counterpoint import recorder
+    from counterpoint.verbs import recorder
 
     program = compile_program(out / "lengths", [HERE / "lengths.c"], "-mclwb", f"-I{recorder.INCLUDE}")
     pool, trace = out / "lengths.pool", out / "lengths.cptrace"
@@ -469,7 +470,7 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     tool: Path | None = options.tool
     if tool is None:
-        from counterpoint import recorder
+        from counterpoint.verbs import recorder
 
         tool = recorder.tool()
     checks: dict[str, Callable[[], str]] = {case.name: partial(check, case, out, tool) for case in cases(out)}

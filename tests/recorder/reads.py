@@ -16,7 +16,7 @@ from pathlib import Path
 from raw import Failure, require
 
 import counterpoint as cp
-from counterpoint import recorder
+from counterpoint.verbs import recorder
 
 HERE = Path(__file__).parent
 SIZE = 65536

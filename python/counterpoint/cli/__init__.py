@@ -14,11 +14,12 @@ from typing import Annotated, ClassVar, NoReturn
 import typer
 
 from .._engine import EngineError, InputError
-from ..paths import checked_text
-from ..units import printable
-from . import completion, signals
+from ..system import signals
+from ..system.paths import checked_text
+from ..system.streams import OUTPUT_FAILED, is_full_disk, watched
+from ..system.units import printable
+from . import completion
 from .lazy import Group, Place
-from .streams import OUTPUT_FAILED, is_full_disk, watched
 
 BAD_INPUT, PROGRAM_FAULT = 2, 3
 
@@ -71,7 +72,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from ..version import __version__
+        from ..verbs.version import __version__
 
         print(f"counterpoint {__version__}")
         raise typer.Exit

@@ -6,9 +6,9 @@ from typing import Unpack
 
 import typer
 
-from ..annotation_checks import annotations, annotations_of
-from ..errors import Interrupted
-from ..options import AnnotationOptions
+from ..contract.options import AnnotationOptions
+from ..system.errors import Interrupted
+from ..verbs.annotation_checks import annotations, annotations_of
 from . import options, screen
 from .crash import VIOLATED
 

@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..attack_words import MEANINGS, VERDICTS, Cell, conclusion, examples, matrices
-from ..results import Crash
+from ..contract.results import Crash
+from ..report.attack_words import MEANINGS, VERDICTS, Cell, conclusion, examples, matrices
 
 _STYLES = {"accepted": "bold red", "late": "red", "detected": "green", "denied": "yellow", "harmless": "dim"}
 """How a verdict is shown."""

@@ -16,11 +16,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from ..units import printable
+from ..system.units import printable
 
 if TYPE_CHECKING:
-    from .. import api
-    from ..sweeps import SweepProgress
+    from ..runs.sweeps import SweepProgress
+    from ..verbs import api
 
 
 @contextmanager

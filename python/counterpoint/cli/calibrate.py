@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import Interrupted
 from ..papers.defaults import ALL, BUDGET
+from ..system.errors import Interrupted
 from . import options, screen
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def calibrate(
     as_json: options.Json = False,
 ) -> None:
     """Search what papers leave open for the values that predict their claims best; a page for each simulator in DIR."""
-    from ..files import prepare_folder
     from ..papers import calibrate as papers
+    from ..system.files import prepare_folder
 
     asked = paper or [ALL]
     papers.cited_by(asked)

@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .. import units
-from ..results import Cause, Crash, Place
+from ..contract.results import Cause, Crash, Place
+from ..system import units
 from .site_table import short_names
 
 _SHOWN = 15

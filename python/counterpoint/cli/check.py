@@ -6,8 +6,8 @@ from typing import Annotated, Unpack
 
 import typer
 
-from .. import api
-from ..options import CheckOptions
+from ..contract.options import CheckOptions
+from ..verbs import api
 from . import options, screen
 from .crash import VIOLATED
 

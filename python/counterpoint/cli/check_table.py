@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .. import units
-from ..results import Check, Finding
-from ..results.provisos import provisos
+from ..contract.results import Check, Finding
+from ..contract.results.provisos import provisos
+from ..system import units
 from .site_table import short_names
 
 

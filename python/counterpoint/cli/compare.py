@@ -6,14 +6,14 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any, Unpack
 
-from .. import api, recoveries
-from ..errors import Interrupted
-from ..options import CommonOptions, RecoveryOptions
-from ..request import part
+from ..contract.options import CommonOptions, RecoveryOptions
+from ..contract.request import part
+from ..system.errors import Interrupted
+from ..verbs import api, recoveries
 from . import options, screen
 
 if TYPE_CHECKING:
-    from ..results import RecoveryCost, Run
+    from ..contract.results import RecoveryCost, Run
 
 
 @options.takes(CommonOptions)
@@ -33,7 +33,7 @@ def compare(
     chosen = api.baseline_of(names, baseline)
     options.check_workers(workers)
     if out is not None:
-        from ..files import prepare_folder
+        from ..system.files import prepare_folder
 
         prepare_folder(out)
     interrupted = False
@@ -53,8 +53,8 @@ def compare(
     costs = _recoveries(names, runs, part(RecoveryOptions, given))
     show(runs, chosen, as_json, costs)
     if out is not None and runs:
-        from ..frames import frame
         from ..report import write_report
+        from ..verbs.frames import frame
 
         page = write_report(
             frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]), recoveries=costs
@@ -80,7 +80,7 @@ def show(runs: list[Run], baseline: str, as_json: bool, costs: list[RecoveryCost
             document["recoveries"] = [cost.to_dict() for cost in costs]
         screen.print_json(document)
     elif runs:
-        from ..frames import compared
+        from ..verbs.frames import compared
         from . import recovery_table, tables
 
         screen.output().print(tables.comparison(compared(runs, baseline)), *recovery_table.summary(costs or []))

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from .._engine import InputError
-from ..units import excerpt
+from ..system.units import excerpt
 
 VARIABLE = "_COUNTERPOINT_COMPLETE"
 """Environment variable: if set, the program completes a command, or prints the script of a shell that asks for it."""

@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from ..units import printable
+from ..system.units import printable
 
 _WIDTH_WITHOUT_TERMINAL = 160
 """Columns for a pipe or a file, where lines need not be broken."""

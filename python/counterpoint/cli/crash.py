@@ -6,11 +6,11 @@ from typing import Annotated, Unpack
 
 import typer
 
-from .. import api
 from .._engine import InputError
-from ..errors import Interrupted
-from ..options import CrashOptions, RunOptions
-from ..request import part
+from ..contract.options import CrashOptions, RunOptions
+from ..contract.request import part
+from ..system.errors import Interrupted
+from ..verbs import api
 from . import options, screen
 
 VIOLATED = 1
@@ -37,7 +37,7 @@ def crash(
     options.say_fewer("--recover-jobs", given.get("recover_jobs"))
     options.check_workers(given.get("workers") or 0)
     if out is not None:
-        from ..files import prepare_folder
+        from ..system.files import prepare_folder
 
         prepare_folder(out)
     given |= {"shrink": False if no_shrink else None, "blame": False if no_blame else None}

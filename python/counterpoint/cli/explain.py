@@ -7,8 +7,8 @@ from typing import Annotated, Unpack
 
 import typer
 
-from ..errors import Interrupted
-from ..options import RunOptions
+from ..contract.options import RunOptions
+from ..system.errors import Interrupted
 from . import options, screen
 
 

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .. import units
 from ..searches.explain import Exchange, Explanation, Machine
+from ..system import units
 from .search_table import value
 
 

@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .. import units
-from ..frames import Row, distinct, grouped, mean
+from ..system import units
+from ..verbs.frames import Row, distinct, grouped, mean
 
 _KINDS = {"data": "data", "log": "log", "counter": "counters", "mac": "MACs", "tree": "nodes", "table": "table"}
 """The kinds of line, as columns of runs have them, and their names."""

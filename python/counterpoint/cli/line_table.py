@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .. import units
-from ..results import LineRun
+from ..contract.results import LineRun
+from ..system import units
 
 _Cell: TypeAlias = Callable[[LineRun], str | None]
 """The cell of a run in a column; None if it has no value."""

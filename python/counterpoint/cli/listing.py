@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from .. import api
-from ..request import Variant
+from ..contract.request import Variant
+from ..verbs import api
 from . import screen
 from .options import Json
 
@@ -115,7 +115,7 @@ def faults(as_json: Json = False) -> None:
 
 def include() -> None:
     """Print the folder of counterpoint_program.h, for the -I of a compiler."""
-    from ..recorder import INCLUDE
+    from ..verbs.recorder import INCLUDE
 
     screen.print_text(str(INCLUDE))
 

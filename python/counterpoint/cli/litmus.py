@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ..errors import Interrupted
-from ..litmus_suite import litmus as judge
+from ..system.errors import Interrupted
+from ..verbs.litmus_suite import litmus as judge
 from . import options, screen
 from .crash import VIOLATED
 

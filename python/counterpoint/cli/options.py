@@ -11,10 +11,10 @@ import typer
 
 from .. import _engine
 from .._engine import InputError
-from ..request import Size, Variant, count, digits
-from ..units import count_of, excerpt
+from ..contract.flags import FLAGS
+from ..contract.request import Size, Variant, count, digits
+from ..system.units import count_of, excerpt
 from . import screen
-from .flags import FLAGS
 
 
 def whole_number(text: str | int) -> int:
@@ -68,7 +68,7 @@ def takes(kind: Any, *, but: Collection[str] = ()) -> Callable[[Callable[..., No
     """Gives a command the options of a call, instead of its `**given: Unpack[kind]`.
 
     Args:
-        kind: one of the types in `counterpoint.options`.
+        kind: one of the types in `counterpoint.contract.options`.
         but: options that the command line does not have, or takes in another way.
     """
     shared = [_parameter(name) for name in get_type_hints(kind) if name not in but]

@@ -31,7 +31,7 @@ def record(
     ] = None,
 ) -> None:
     """Run a program and record what it does to persistent memory; its exit code is passed on."""
-    from .. import recorder
+    from ..verbs import recorder
 
     if few := recorder.few_files():
         screen.note(f"warning: {few}")

@@ -6,8 +6,8 @@ from typing import Annotated, Unpack
 
 import typer
 
-from .. import recoveries
-from ..options import RecoveryOptions
+from ..contract.options import RecoveryOptions
+from ..verbs import recoveries
 from . import options, screen
 
 

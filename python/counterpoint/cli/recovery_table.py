@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .. import units
-from ..results import MemoryCost, RecoveryCost, SmallBoot, Work
+from ..contract.results import MemoryCost, RecoveryCost, SmallBoot, Work
+from ..system import units
 
 _KEPT = {"adr": "ADR", "non-volatile": "non-volatile", "battery": "battery"}
 """What keeps something on the chip, in words."""

@@ -6,11 +6,11 @@ from typing import Annotated, Unpack
 
 import typer
 
-from .. import api, lines
 from .._engine import InputError
-from ..errors import Interrupted
-from ..options import MachineOptions, ReplayOptions
-from ..request import part
+from ..contract.options import MachineOptions, ReplayOptions
+from ..contract.request import part
+from ..system.errors import Interrupted
+from ..verbs import api, lines
 from . import options, screen
 from .compare import show
 

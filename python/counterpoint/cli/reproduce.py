@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import Interrupted
 from ..papers.defaults import ALL
+from ..system.errors import Interrupted
 from . import options, screen
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def reproduce(
     as_json: options.Json = False,
 ) -> None:
     """Reproduce the figures, tables and claims of the papers: a scorecard here, charts as report.html in DIR."""
-    from ..files import prepare_folder
     from ..papers.reproduce import names_of
     from ..papers.reproduce import reproduce as measure
     from ..report import write_reproduction
+    from ..system.files import prepare_folder
 
     names_of(paper)
     options.check_workers(workers, cluster)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from .. import api
-from ..options import SingleRunOptions
+from ..contract.options import SingleRunOptions
+from ..verbs import api
 from . import options, screen
 
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from ..units import printable, printable_json
-from . import signals
+from ..system import signals
+from ..system.units import printable, printable_json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..api import Progress
-    from ..sweeps import SweepProgress
+    from ..runs.sweeps import SweepProgress
+    from ..verbs.api import Progress
 
 
 def output() -> Console:

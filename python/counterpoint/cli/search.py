@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import Interrupted
+from ..system.errors import Interrupted
 from . import options, screen
 
 NOTHING_FOUND = 1
@@ -25,9 +25,9 @@ def search(
     as_json: options.Json = False,
 ) -> None:
     """Look for the designs that reach goals best and survive every crash that is tried; the front as files in DIR."""
-    from ..files import prepare_folder
     from ..searches import goals as goals_file
     from ..searches.search import search as searched
+    from ..system.files import prepare_folder
 
     options.check_workers(workers, cluster)
     folder = None if out is None else prepare_folder(out)

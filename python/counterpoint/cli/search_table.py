@@ -9,10 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .. import units
-from ..request import literal
+from ..contract.request import literal
 from ..searches.outcome import SearchReport
 from ..searches.space import PART, Value
+from ..system import units
 
 _RULES = 12
 """Rules that are shown."""

@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .. import units
-from ..results import LineCost, Run
+from ..contract.results import LineCost, Run
+from ..system import units
 
 _SHARE_SHOWN = 0.001
 """Lines with a smaller share of all waiting are left out."""

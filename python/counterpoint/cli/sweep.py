@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import Interrupted
-from ..units import count_of, machines, printable
+from ..system.errors import Interrupted
+from ..system.units import count_of, machines, printable
 from . import options, screen
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from .. import sweeps
+    from ..runs import sweeps
 
 SOME_FAILED = 1
 
@@ -41,8 +41,8 @@ def sweep(
     as_json: options.Json = False,
 ) -> None:
     """Compute every run of a sweep that its store does not have."""
-    from .. import sweeps
-    from ..store import export_format
+    from ..runs import sweeps
+    from ..runs.store import export_format
 
     for path in export or []:
         export_format(path)

@@ -12,18 +12,18 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from .. import units
-from ..frames import Row, along, distinct, grouped, mean, rests_on, steps, without_writes
+from ..system import units
+from ..verbs.frames import Row, along, distinct, grouped, mean, rests_on, steps, without_writes
 from .attack_table import attack_table
 from .cause_table import cause_table, losses_table
 from .kind_table import by_kind
 
 if TYPE_CHECKING:
-    from ..annotation_checks import Annotations, Outcome
-    from ..litmus_suite import LitmusReport
-    from ..litmus_suite import Verdict as LitmusVerdict
+    from ..contract.results import AtCrash, CounterCache, Crash, Integrity, Nvm, Part, Run, Violation
     from ..papers.model import Reproduction
-    from ..results import AtCrash, CounterCache, Crash, Integrity, Nvm, Part, Run, Violation
+    from ..verbs.annotation_checks import Annotations, Outcome
+    from ..verbs.litmus_suite import LitmusReport
+    from ..verbs.litmus_suite import Verdict as LitmusVerdict
 
 _SECRETS = ("plaintext", "pad_reuse")
 """Rules that a crash can break without losing data."""
@@ -580,7 +580,7 @@ def litmus(report: LitmusReport) -> RenderableType:
 def _verdict_style(verdict: LitmusVerdict) -> str:
     if not verdict.as_expected:
         return "bold red reverse"
-    from ..litmus_suite import HOLDS
+    from ..verbs.litmus_suite import HOLDS
 
     return "green" if verdict.observed == HOLDS else "red"
 

@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .. import api
 from .._engine import InputError
-from ..errors import Interrupted
-from ..request import count
-from ..store import Store
+from ..contract.request import count
+from ..runs.store import Store
+from ..system.errors import Interrupted
+from ..verbs import api
 from . import crossvalidate, descent, finish, sensitivity
 from .crossvalidate import CrossValidation
 from .decisions import DecisionSpec, Simulator, simulators

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from .. import units
-from ..frames import mean
-from ..matrix import Matrix, Value
+from ..runs.matrix import Matrix, Value
+from ..system import units
+from ..verbs.frames import mean
 from .declared import ChartSpec, TableSpec
 from .interval import estimate
 from .model import Chart, Mark, Table

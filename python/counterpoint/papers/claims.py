@@ -23,8 +23,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from .. import units
-from ..matrix import Matrix, Value
+from ..runs.matrix import Matrix, Value
+from ..system import units
 from .declared import ClaimSpec
 from .interval import Estimate, estimate
 from .model import Claim, ClaimRow, Interval

@@ -29,8 +29,8 @@ from functools import cache, cached_property
 from importlib import resources
 from typing import Any, TypeAlias
 
-from ..matrix import Value
-from ..request import bytes_of, literal
+from ..contract.request import bytes_of, literal
+from ..runs.matrix import Value
 
 Choice: TypeAlias = tuple[tuple[str, Value], ...]
 """One choice of a decision: the values that it sets, by key."""

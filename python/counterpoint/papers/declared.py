@@ -12,7 +12,7 @@
     secpm-no-cwr = "SecPM w/o CWR"
     [[decision]]                   # what the paper leaves open, see `decisions`
 
-A figure's file holds what is run, a matrix as `counterpoint.matrix` has it (or several, as tables of `matrix`, each
+A figure's file holds what is run, a matrix as `runs.matrix` has it (or several, as tables of `matrix`, each
 with its name), and what is made of it: charts, tables and claims, each a quantity of the runs::
 
     name = "Figure 13"
@@ -43,7 +43,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal, TypeAlias
 
-from ..matrix import PARTS, Matrix, Value, parse
+from ..runs.matrix import PARTS, Matrix, Value, parse
 from .decisions import DecisionSpec, read, simulator_of
 from .quantity import Quantity
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from .. import api, sweeps
 from .._engine import EngineError, InputError
-from ..matrix import Matrix, Point, Value
-from ..store import Store
+from ..runs import sweeps
+from ..runs.matrix import Matrix, Point, Value
+from ..runs.store import Store
+from ..verbs import api
 from . import claims
 from .declared import ClaimSpec, Experiment, Scale, experiments
 from .model import Claim

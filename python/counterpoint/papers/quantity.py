@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ..matrix import Matrix, Point, Value
+from ..runs.matrix import Matrix, Point, Value
 
 Document: TypeAlias = Mapping[str, Any]
 """A document as `run --json` prints it."""

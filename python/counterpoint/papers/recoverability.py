@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import api
-from ..results import Part, StageTally
+from ..contract.results import Part, StageTally
+from ..verbs import api
 from .declared import RecoverabilitySpec
 from .model import Table
 

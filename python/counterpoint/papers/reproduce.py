@@ -12,12 +12,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from .. import api, recoveries, sweeps
 from .._engine import EngineError, InputError
-from ..matrix import Value
-from ..request import count
-from ..store import Store
-from ..sweeps import SweepProgress
+from ..contract.request import count
+from ..runs import sweeps
+from ..runs.matrix import Value
+from ..runs.store import Store
+from ..runs.sweeps import SweepProgress
+from ..verbs import api, recoveries
 from . import charts, claims, recoverability
 from .decisions import Choice, DecisionSpec
 from .declared import PAPERS, PREDICTIONS, Experiment, Scale, experiments, paper

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from ..files import prepare_folder, write_json, write_text
-from ..options import RunOptions
-from ..results import Crash, RecoveryCost
+from ..contract.options import RunOptions
+from ..contract.results import Crash, RecoveryCost
+from ..system.files import prepare_folder, write_json, write_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..api import Progress
     from ..papers.model import Reproduction
     from ..searches.outcome import SearchReport
+    from ..verbs.api import Progress
 
 __all__ = [
     "drawable",
@@ -73,7 +73,7 @@ def write_sweep_page(
     Raises:
         InputError: there is no such store or sweep, or the folder cannot be written to.
     """
-    from ..store import Store
+    from ..runs.store import Store
     from . import sweep_page
 
     with Store(store, read_only=True) as opened:
@@ -140,7 +140,7 @@ def write_crash_page(
         InputError: bad input, or the folder cannot be written to.
         Interrupted: Ctrl-C.
     """
-    from .. import api
+    from ..verbs import api
     from . import causes_page, crash_page
 
     path = prepare_folder(folder)

@@ -15,10 +15,10 @@ import altair as alt
 import polars as pl
 
 from .._engine import InputError
-from ..files import prepare_folder, write_text
 from ..papers.calibrate import Calibration
 from ..papers.decisions import Simulator, simulators
-from ..paths import reason
+from ..system.files import prepare_folder, write_text
+from ..system.paths import reason
 from . import charts, colours
 from .markdown import markdown_table
 

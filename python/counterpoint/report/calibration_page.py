@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from .. import api
-from ..files import prepare_folder, write_text
 from ..papers.calibrate import Calibration
 from ..papers.declared import paper
 from ..papers.model import Claim
 from ..papers.pool import Joint
 from ..papers.reproduce import set_now
 from ..papers.sensitivity import Varied
+from ..system.files import prepare_folder, write_text
+from ..verbs import api
 from . import assumptions
 from .markdown import markdown_table
 

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import api, units
-from ..results import Cause, Crash, Place
+from ..contract.results import Cause, Crash, Place
+from ..system import units
+from ..verbs import api
 from . import colours
 from .crash_page import outcome
 from .templates import template

@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeVar
 import altair as alt
 import polars as pl
 
-from .. import units
-from ..frames import steps
+from ..system import units
+from ..verbs.frames import steps
 from . import colours
 
 FONT = "Helvetica, Arial, sans-serif"

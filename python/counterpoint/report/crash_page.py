@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from .. import api, attack_words, units
-from ..results import Crash
-from . import colours
+from ..contract.results import Crash
+from ..system import units
+from ..verbs import api
+from . import attack_words, colours
 from .templates import template
 
 _SHAPE = ("transactions", "tx_size", "footprint", "cores", "schedule")

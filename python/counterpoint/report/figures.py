@@ -16,8 +16,9 @@ import altair as alt
 import polars as pl
 import vl_convert
 
-from .. import api, units
 from ..papers.model import Chart, Mark
+from ..system import units
+from ..verbs import api
 from . import charts, colours
 
 Spec = dict[str, Any]

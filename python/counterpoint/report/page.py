@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from .. import units
-from ..frames import along, rests_on, steps, without_writes
-from ..results import RecoveryCost
+from ..contract.results import RecoveryCost
+from ..system import units
+from ..verbs.frames import along, rests_on, steps, without_writes
 from . import charts, colours
 from .templates import template
 

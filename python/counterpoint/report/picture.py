@@ -7,8 +7,8 @@ from html import escape
 
 import polars as pl
 
-from .. import units
-from ..frames import without_writes
+from ..system import units
+from ..verbs.frames import without_writes
 from . import charts, colours
 
 _MARGIN = 20

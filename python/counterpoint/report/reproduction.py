@@ -8,10 +8,11 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from .. import api, units
+from ..contract.request import literal
 from ..papers import declared
 from ..papers.model import Chart, Claim, Decision, Figure, Reproduction, Table
-from ..request import literal
+from ..system import units
+from ..verbs import api
 from . import colours, figures, prose
 from .templates import template
 

@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import api, units
-from ..request import literal
+from ..contract.request import literal
 from ..searches.files import command
 from ..searches.front import vector
 from ..searches.outcome import REASONS_MAX, SearchReport
 from ..searches.space import PART, Value
 from ..searches.verdict import Judged
+from ..system import units
+from ..verbs import api
 from . import colours
 from .templates import template
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from .. import units
-from ..frames import rests_on, without_writes
 from ..papers.model import Chart, Mark
-from ..store import Failure, Store, Sweep
+from ..runs.store import Failure, Store, Sweep
+from ..system import units
+from ..verbs.frames import rests_on, without_writes
 from . import charts, colours, figures
 from .templates import template
 

@@ -11,14 +11,15 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from .. import api, keys
 from .._engine import EngineError, InputError
-from ..answers import Answer, Answers
-from ..executor import Executor, Finished, Kind, Task
-from ..executor.drive import Failed, Keep, drive
-from ..executor.order import place_in_memory
-from ..executor.processes import Processes, workers_of
-from ..store import Store
+from ..runs import keys
+from ..runs.answers import Answer, Answers
+from ..runs.executor import Executor, Finished, Kind, Task
+from ..runs.executor.drive import Failed, Keep, drive
+from ..runs.executor.order import place_in_memory
+from ..runs.executor.processes import Processes, workers_of
+from ..runs.store import Store
+from ..verbs import api
 
 Request: TypeAlias = Mapping[str, Any]
 
@@ -115,7 +116,7 @@ class Computer:
             if self._cluster is None:
                 self._executor = Processes(workers_of(self._workers))
             else:
-                from ..executor.dask import Cluster
+                from ..runs.executor.dask import Cluster
 
                 self._executor = Cluster(self._cluster, self._build)
         return self._executor

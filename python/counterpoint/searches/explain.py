@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Unpack, cast
 
-from .. import api
 from .._engine import InputError
-from ..errors import Interrupted
-from ..options import RunOptions
-from ..request import Variant, bounded, count, given
-from ..store import Store
+from ..contract.options import RunOptions
+from ..contract.request import Variant, bounded, count, given
+from ..runs.store import Store
+from ..system.errors import Interrupted
+from ..verbs import api
 from . import figures as figures_of
 from .computing import Computer
 from .goals import PINNED, Goals, Promise, check_workload

@@ -20,9 +20,9 @@ from functools import cache
 from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 from .._engine import InputError
-from ..frames import flat
-from ..results import CacheLevel, DrainPart, RecoveryCost, Run, Stats, Work
-from ..units import near
+from ..contract.results import CacheLevel, DrainPart, RecoveryCost, Run, Stats, Work
+from ..system.units import near
+from ..verbs.frames import flat
 
 Figures: TypeAlias = Mapping[str, float | None]
 """Figures by name; None where a candidate has no such figure."""

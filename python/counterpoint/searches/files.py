@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .. import api
-from ..files import prepare_folder, write_text
+from ..system.files import prepare_folder, write_text
+from ..verbs import api
 from .outcome import SearchReport
 from .space import PART, Candidate, Value
 from .verdict import Judged

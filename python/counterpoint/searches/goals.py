@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, get_args, get_type_hints
 
-from .. import _engine, api, matrix
+from .. import _engine
 from .._engine import InputError
-from ..options import RunOptions
-from ..paths import is_file
-from ..request import Variant, check_numbers, count, literal
-from ..request import given as of_kind
-from ..units import near
+from ..contract.options import RunOptions
+from ..contract.request import Variant, check_numbers, count, literal
+from ..contract.request import given as of_kind
+from ..runs import matrix
+from ..system.paths import is_file
+from ..system.units import near
+from ..verbs import api
 from . import figures
 from .figures import Over
 from .space import PART, Dimension, Space, Value, When, of_designs

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .. import api
-from ..answers import Answer
+from ..runs.answers import Answer
+from ..verbs import api
 from . import figures
 from .computing import Computer
 from .front import dominates, vector

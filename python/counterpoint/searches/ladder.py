@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import api
+from ..verbs import api
 from .goals import Goals
 from .space import Candidate
 

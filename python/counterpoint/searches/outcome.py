@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..request import literal
+from ..contract.request import literal
 from .front import dominates, front, vector
 from .goals import Goals
 from .judge import plainness

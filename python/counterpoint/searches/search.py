@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from .._engine import InputError
-from ..errors import Interrupted
-from ..matrix import leaves
-from ..request import count
-from ..store import Store
+from ..contract.request import count
+from ..runs.matrix import leaves
+from ..runs.store import Store
+from ..system.errors import Interrupted
 from . import goals as goals_file
 from .computing import Computer
 from .front import front, vector

@@ -15,9 +15,9 @@ from functools import cached_property
 from itertools import product
 from typing import Any, TypeAlias
 
-from .. import api
 from .._engine import InputError
-from ..request import Variant, literal
+from ..contract.request import Variant, literal
+from ..verbs import api
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]
 """The value of a part or of the machine; a tuple for the steps of a recovery."""

@@ -1,0 +1,1 @@
+"""Many runs: along axes, each computed once, kept in a file, on this computer or a cluster."""

@@ -1,0 +1,1 @@
+"""The computer around the program: files, databases, signals, streams, and how values are shown."""

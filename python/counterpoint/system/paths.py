@@ -1,0 +1,66 @@
+"""Files that a user names, which may be anything or nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .._engine import InputError
+from . import units
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` is a file. A text that cannot be a path, because it is too long or has a NUL, is not."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` is a folder; a text that cannot be a path is not."""
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def read_bounded(path: str | os.PathLike[str], bytes_max: int, what: str) -> bytes:
+    """The content of a file, which may be a pipe or a device, or endless.
+
+    Args:
+        path: the file.
+        bytes_max: the largest allowed size.
+        what: name of such a file in sentences.
+
+    Raises:
+        InputError: it cannot be read, or is larger.
+    """
+    place = os.fspath(path)
+    try:
+        with Path(path).open("rb") as file:
+            read = file.read(bytes_max + 1)
+    except (OSError, ValueError) as error:
+        raise InputError(f"'{place}' cannot be read: {reason(error)}") from None
+    if len(read) > bytes_max:
+        raise InputError(f"'{place}' cannot be read: {what} has at most {units.size(bytes_max)}")
+    return read
+
+
+def reason(error: OSError | ValueError) -> str:
+    """Why a file cannot be used: the system's message."""
+    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return words[:1].lower() + words[1:]
+
+
+def checked_text(path: str, what: str) -> str:
+    """`path`, if it is UTF-8, which the engine and documents require.
+
+    Raises:
+        InputError: it is not UTF-8.
+    """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} '{units.printable(path)}' is not UTF-8") from None
+    return path

@@ -1,0 +1,63 @@
+"""Traces of memory lines (NVMain, DRAMsim3, Ramulator): no program, so they drive controller and device alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack
+
+from .. import _engine
+from ..contract.options import LineOptions
+from ..contract.request import count, request
+from ..contract.results import LineRun
+from ..system.errors import Interrupted
+from ..system.paths import checked_text
+from . import api
+
+
+def is_line_trace(trace: str | os.PathLike[str]) -> bool:
+    """Whether `trace` is a file of memory lines.
+
+    Raises:
+        InputError: the file cannot be read, or is not a trace.
+    """
+    return _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines"
+
+
+def replay_lines(
+    trace: str | os.PathLike[str],
+    designs: Iterable[str | os.PathLike[str]] | None = None,
+    *,
+    workers: int = 0,
+    progress: api.Progress | None = None,
+    **options: Unpack[LineOptions],
+) -> list[LineRun]:
+    """Replays a trace of memory lines on designs, all on one machine.
+
+    Args:
+        trace: path of the trace, plain or compressed.
+        designs: default every design.
+        workers: simulations at a time; 0 is one per processor, and there are never more.
+        progress: called with the number of bytes of the trace that are done, over all designs, and the total.
+        **options: see `LineOptions`; the machine defaults to the first design's preset.
+
+    Raises:
+        InputError: bad input, in one sentence.
+        Interrupted: Ctrl-C; its `lines` are the replays that were finished.
+    """
+    names = [design.name for design in api.designs()] if designs is None else list(designs)
+    if not names:
+        raise _engine.InputError("there is nothing to replay on: name at least one design")
+    api.check_names(names)
+    machine = api.machine_for(names, options.get("machine"))
+    asked = [request(LineOptions, design, trace, {**options, "machine": machine}) for design in names]
+    try:
+        answer = json.loads(_engine.replay(json.dumps({"runs": asked}), count("workers", workers), progress))
+    except _engine.Interrupted as stop:
+        raise Interrupted(lines=_runs((api.finished(stop) or {}).get("results", []))) from None
+    return _runs(answer["results"])
+
+
+def _runs(results: Iterable[Mapping[str, Any]]) -> list[LineRun]:
+    return [LineRun.from_dict(result) for result in results if "error" not in result]
