@@ -36,6 +36,7 @@ mod recovery_cost;
 mod run;
 pub mod stats;
 mod timeline;
+pub mod trace;
 mod user_recovery;
 pub mod workload;
 

@@ -1,10 +1,9 @@
 //! Requests to controller and device alone.
 
-use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{Machine, Variant};
-use counterpoint_engine::design;
 use counterpoint_engine::message::{Line, NoObserver};
-use counterpoint_engine::workload::trace::EmptyBase;
+use counterpoint_engine::trace::EmptyBase;
+use counterpoint_engine::{LineSystem, design};
 use std::sync::Arc;
 
 /// The controller of `design` on `machine`, with `footprint` bytes of memory in which nothing was written.

@@ -3,8 +3,8 @@
 #![no_main]
 
 use counterpoint_engine::message::ProgramForm;
-use counterpoint_engine::workload::trace::Trace;
-use counterpoint_engine::workload::trace::lines::LineTrace;
+use counterpoint_engine::trace::Trace;
+use counterpoint_engine::trace::lines::LineTrace;
 use counterpoint_fuzz::{is_sentence, replay, replay_lines};
 use libfuzzer_sys::fuzz_target;
 

@@ -4,7 +4,7 @@
 #![no_main]
 
 use counterpoint_engine::message::ProgramForm;
-use counterpoint_engine::workload::trace::recorded::{RecordReader, RecordedRecord, RecordedStep};
+use counterpoint_engine::trace::recorded::{RecordReader, RecordedRecord, RecordedStep};
 use counterpoint_fuzz::{is_sentence, replay};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;

@@ -4,8 +4,8 @@
 #![no_main]
 
 use counterpoint_engine::message::ProgramForm;
-use counterpoint_engine::workload::trace::recorded::{RecordReader, RecordedStep, SeekableTrace};
-use counterpoint_engine::workload::trace::{Trace, write_trace};
+use counterpoint_engine::trace::recorded::{RecordReader, RecordedStep, SeekableTrace};
+use counterpoint_engine::trace::{Trace, write_trace};
 use counterpoint_fuzz::{file, is_sentence, replay};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;

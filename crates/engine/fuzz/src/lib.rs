@@ -3,8 +3,8 @@
 use counterpoint_engine::config::{RunConfig, Variant, load_machine};
 use counterpoint_engine::embed::{Memory, Request};
 use counterpoint_engine::message::{BaseImage, Line, OpBuffer, OpSource, ProgramForm};
-use counterpoint_engine::workload::trace::lines::LineTrace;
-use counterpoint_engine::workload::trace::{OPS_PER_FILL, Trace};
+use counterpoint_engine::trace::lines::LineTrace;
+use counterpoint_engine::trace::{OPS_PER_FILL, Trace};
 use counterpoint_engine::{design, run_line_trace};
 use std::io::Write;
 use std::path::{Path, PathBuf};

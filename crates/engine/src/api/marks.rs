@@ -5,7 +5,7 @@ use super::runs::Opened;
 use crate::config::ConfigError;
 use crate::crash::Region;
 use crate::run::Source;
-use crate::workload::trace::Marks;
+use crate::trace::Marks;
 
 /// Most marks that are listed.
 const LISTED: usize = 5;

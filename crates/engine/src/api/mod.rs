@@ -26,12 +26,10 @@ use crate::workload;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-pub use crate::design::check_set;
-pub use crate::design::text as design_file;
-pub use crate::run::Failure as Error;
-pub use crate::run::Session;
+pub use crate::design::{check_set, text as design_file};
 pub use crate::run::workers::processors;
-pub use crate::workload::trace::{TraceWritten, write_trace};
+pub use crate::run::{Failure as Error, Session};
+pub use crate::trace::{TraceWritten, write_trace};
 pub use check::{annotations, check};
 pub use crash::{crash, scene};
 pub use lines::trace_kind;

@@ -4,7 +4,7 @@
 
 use super::object_file::{Found, find};
 use crate::message::Site;
-use crate::workload::trace::{Frame, Sites};
+use crate::trace::{Frame, Sites};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::path::Path;

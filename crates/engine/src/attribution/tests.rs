@@ -4,7 +4,7 @@ use super::lines::{Place, Places, place};
 use super::object_file::{Found, SourceLine, find, look_up, unpacked};
 use super::{SiteWatch, by_line, places};
 use crate::message::{Observer, Op, Site};
-use crate::workload::trace::{Frame, Sites};
+use crate::trace::{Frame, Sites};
 use flate2::{Compression, write::ZlibEncoder};
 use object::{CompressedData, CompressionFormat};
 use std::collections::BTreeSet;

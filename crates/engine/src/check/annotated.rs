@@ -2,7 +2,7 @@
 
 use crate::attribution::{Place, place_of, places, wrappers_and};
 use crate::config::ConfigError;
-use crate::workload::trace::{Done, Steps};
+use crate::trace::{Done, Steps};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ pub struct Annotations {
     pub name: &'static str,
     #[serde(flatten)]
     pub at: Place,
-    /// Their numbers in the recording, from 0, as [`crate::workload::trace::Omitted`] numbers them.
+    /// Their numbers in the recording, from 0, as [`crate::trace::Omitted`] numbers them.
     pub numbers: Vec<u64>,
 }
 

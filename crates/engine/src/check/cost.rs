@@ -9,7 +9,7 @@ use crate::config::RunConfig;
 use crate::message::ProgramForm;
 use crate::parts::Design;
 use crate::run::{Bases, Failure, Source, simulate, workers};
-use crate::workload::trace::{Omitted, Trace};
+use crate::trace::{Omitted, Trace};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -14,7 +14,7 @@ pub(super) type Key = (Kind, Site, Site);
 pub(super) struct Found {
     pub count: u64,
     pub first: Moment,
-    /// The numbers of the flushes, or of the fences, as [`crate::workload::trace::Omitted`] numbers them.
+    /// The numbers of the flushes, or of the fences, as [`crate::trace::Omitted`] numbers them.
     pub numbers: Vec<u64>,
     /// Where the first of them is fenced by chance.
     pub by_chance: Option<Site>,

@@ -5,7 +5,7 @@
 //! the newest.
 
 use crate::message::{LINE_BYTES, Site};
-use crate::workload::trace::FileLine;
+use crate::trace::FileLine;
 use std::ops::Range;
 
 /// An operation, for a finding to point at.

@@ -21,7 +21,7 @@ mod tests;
 
 use crate::attribution::{places, wrappers_and};
 use crate::config::ConfigError;
-use crate::workload::trace::Steps;
+use crate::trace::Steps;
 use shadow::Shadow;
 use std::ops::ControlFlow;
 

@@ -11,7 +11,7 @@
 
 use super::line::{Link, Stores};
 use super::shadow::Shadow;
-use crate::workload::trace::{FileLine, Pointer};
+use crate::trace::{FileLine, Pointer};
 
 impl Shadow {
     /// Finds what a store to `line` publishes: adds links to what is not flushed, and reports what is not fenced.

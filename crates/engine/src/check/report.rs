@@ -6,7 +6,7 @@ use super::line::Moment;
 use super::shadow::Counts;
 use crate::attribution::{Place, place_of};
 use crate::message::{LINE_BYTES, NO_SITE};
-use crate::workload::trace::{CutOff, StepsRead};
+use crate::trace::{CutOff, StepsRead};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use super::found::Findings;
 use super::kind::Kind;
 use super::line::{Moment, Pending, Stores};
 use crate::message::{LINE_BYTES, Site};
-use crate::workload::trace::{Done, FenceBy, FileLine, FlushKind, Pointer, Spot, Step, StoreWay};
+use crate::trace::{Done, FenceBy, FileLine, FlushKind, Pointer, Spot, Step, StoreWay};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use super::report::{CrashReport, LineAt, ReportedViolation};
 use crate::attribution::{Place, place_of};
 use crate::message::{Line, Site};
-use crate::workload::trace::Trace;
+use crate::trace::Trace;
 
 /// Most lines that a sentence names.
 const TOLD_MAX: usize = 3;

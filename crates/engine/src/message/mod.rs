@@ -30,7 +30,7 @@ pub use line_tree::{LineHash, LineTree};
 pub use metadata_shape::MetadataShape;
 pub use observer::{Circuit, CounterCacheAct, NoObserver, Observer};
 pub use omission::{Omission, ProtocolStep};
-pub use op::{COUNTER_WRITEBACK_BYTES, NO_SITE, Op, OpBuffer, OpSource, Site, UNKNOWN_VALUE};
+pub use op::{COUNTER_WRITEBACK_BYTES, NO_SITE, Op, OpBuffer, OpSource, Site, UNKNOWN_VALUE, counter_writebacks};
 pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, News, Wake, WriteToken,
 };

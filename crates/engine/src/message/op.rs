@@ -1,6 +1,8 @@
 //! What a core executes (x86 persistency). A program is an [`OpSource`]: it runs ahead of the simulation, one
 //! transaction at a time, and gives the core the operations with the bytes that they store.
 
+use std::ops::Range;
+
 /// The number of a place in the source of a recorded program.
 pub type Site = u32;
 /// The site of an operation whose place is not known.
@@ -56,6 +58,12 @@ pub enum Op {
 
 /// Bytes whose counters one [`Op::CounterCacheWriteback`] writes back: eight lines, a block of eight 8-byte counters.
 pub const COUNTER_WRITEBACK_BYTES: u64 = 512;
+
+/// The addresses for which `counter_cache_writeback(range)` is called, one per aligned [`COUNTER_WRITEBACK_BYTES`].
+pub fn counter_writebacks(range: Range<u64>) -> impl Iterator<Item = u64> {
+    let first = range.start & !(COUNTER_WRITEBACK_BYTES - 1);
+    (first..range.end).step_by(COUNTER_WRITEBACK_BYTES as usize)
+}
 
 /// The value of a load's `bytes` if the loaded value is not known.
 pub const UNKNOWN_VALUE: u32 = u32::MAX;
@@ -182,5 +190,20 @@ pub trait OpSource: Send {
 impl OpSource for Box<dyn OpSource> {
     fn next_transaction(&mut self, buffer: &mut OpBuffer) -> bool {
         (**self).next_transaction(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counter_writebacks;
+
+    #[test]
+    fn every_counter_block_of_a_range_is_named_once() {
+        let blocks = |range| counter_writebacks(range).collect::<Vec<_>>();
+        assert_eq!(blocks(0..1), [0]);
+        assert_eq!(blocks(511..512), [0]);
+        assert_eq!(blocks(511..513), [0, 512]);
+        assert_eq!(blocks(1024..2048), [1024, 1536]);
+        assert!(blocks(512..512).is_empty());
     }
 }

@@ -10,7 +10,7 @@ use crate::parts::Design;
 use crate::power::{PowerLoss, held};
 use crate::recovery::{LineCodec, Work};
 use crate::run::{Failure, answered};
-use crate::workload::trace::EmptyBase;
+use crate::trace::EmptyBase;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

@@ -5,14 +5,13 @@ use super::small::{Counted, counted, small_machine};
 use super::time::Clock;
 use super::*;
 use crate::assembly::{LineSystem, boot_codec, encryption_parts, memory_map};
-use crate::cache;
 use crate::config::{MacPlacement, Variant, load_machine};
-use crate::design;
 use crate::message::{BaseImage, Line, NoObserver, OnChipLine};
 use crate::power::{PowerLoss, held};
 use crate::recovery::{HeldState, LineCodec, Lines};
 use crate::run::answered;
-use crate::workload::trace::EmptyBase;
+use crate::trace::EmptyBase;
+use crate::{cache, design};
 use proptest::prelude::*;
 use std::sync::Arc;
 

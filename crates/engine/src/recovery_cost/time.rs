@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::kernel::{Ps, Random, ns_to_ps};
 use crate::message::{DevicePort, MediaLayout, MediaLine, MediaOp};
 use crate::recovery::{Lines, Work};
-use crate::workload::trace::EmptyBase;
+use crate::trace::EmptyBase;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;

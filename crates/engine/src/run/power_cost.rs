@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use crate::config::{Variant, load_machine};
     use crate::design;
-    use crate::workload::trace::EmptyBase;
+    use crate::trace::EmptyBase;
 
     /// Time to restore `dirty` with caches of three slots, which have one line of metadata.
     fn recovered(variant: Variant, dirty: &[(u64, u8, u64)]) -> Ps {

@@ -1,11 +1,10 @@
 //! From a configuration to something that runs: the workload's programs over a populated base, or a trace.
 
-use super::Failure;
-use super::Session;
+use super::{Failure, Session};
 use crate::assembly::Job;
 use crate::config::{ConfigError, Geometry, RunConfig, nearest};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
-use crate::workload::trace::{Omitted, Sites, Trace, TraceSummary};
+use crate::trace::{Omitted, Sites, Trace, TraceSummary};
 use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
 use std::collections::HashMap;
 use std::path::Path;

@@ -5,7 +5,7 @@ use super::reason;
 use crate::config::ConfigError;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use crate::output;
-use crate::workload::trace::{TraceBase, TraceFile};
+use crate::trace::{TraceBase, TraceFile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::File;
 use std::io;

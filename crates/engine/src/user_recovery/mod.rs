@@ -28,7 +28,7 @@ mod watch;
 use crate::config::ConfigError;
 use crate::message::{Line, LineBytes};
 use crate::run::{Failure, workers};
-use crate::workload::trace::{Marks, Trace};
+use crate::trace::{Marks, Trace};
 use command::{Limits, Outcome, Ran};
 use image::Image;
 pub(crate) use placeholders::Named;

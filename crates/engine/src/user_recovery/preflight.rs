@@ -5,7 +5,7 @@ use super::{Occasion, OwnRecovery, Verdict};
 use crate::config::ConfigError;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use crate::run::Failure;
-use crate::workload::trace::{Done, Step, Trace};
+use crate::trace::{Done, Step, Trace};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;

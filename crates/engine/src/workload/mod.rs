@@ -28,7 +28,6 @@ mod style;
 #[cfg(test)]
 mod tests;
 mod think;
-pub mod trace;
 mod transaction;
 
 pub use base::Base;

@@ -3,8 +3,7 @@
 
 use super::plan::WorkloadConfig;
 use crate::config::{LogGranularity, LogStores};
-use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Omission, ProgramForm, ProtocolStep};
-use std::ops::Range;
+use crate::message::{Annotation, LINE_BYTES, Omission, ProgramForm, ProtocolStep};
 
 /// The style of all transactions of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,28 +71,12 @@ impl Style {
     }
 }
 
-/// The addresses for which `counter_cache_writeback(range)` is called, one per aligned [`COUNTER_WRITEBACK_BYTES`].
-pub(super) fn counter_writebacks(range: Range<u64>) -> impl Iterator<Item = u64> {
-    let first = range.start & !(COUNTER_WRITEBACK_BYTES - 1);
-    (first..range.end).step_by(COUNTER_WRITEBACK_BYTES as usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const FORMS: [ProgramForm; 4] =
         [ProgramForm::Plain, ProgramForm::Annotated, ProgramForm::HardwareLogged, ProgramForm::FlushFree];
-
-    #[test]
-    fn every_counter_block_of_a_range_is_named_once() {
-        let blocks = |range| counter_writebacks(range).collect::<Vec<_>>();
-        assert_eq!(blocks(0..1), [0]);
-        assert_eq!(blocks(511..512), [0]);
-        assert_eq!(blocks(511..513), [0, 512]);
-        assert_eq!(blocks(1024..2048), [1024, 1536]);
-        assert!(blocks(512..512).is_empty());
-    }
 
     #[test]
     fn a_program_has_the_annotations_of_its_form_but_the_one_left_out() {

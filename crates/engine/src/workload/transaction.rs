@@ -21,9 +21,9 @@
 use super::item;
 use super::log::{EntryWriter, RECORD_BYTES, RING_ENTRIES_MIN, entry_bytes, state_word};
 use super::memory::Memory;
-use super::style::{Style, counter_writebacks};
+use super::style::Style;
 use super::think::Think;
-use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Op, OpBuffer, ProtocolStep};
+use crate::message::{Annotation, COUNTER_WRITEBACK_BYTES, LINE_BYTES, Op, OpBuffer, ProtocolStep, counter_writebacks};
 use std::ops::Range;
 
 /// Instructions that compare a key and choose a direction.

@@ -16,7 +16,8 @@ const ROOMS: &[(&str, &str)] = &[
     ("config", "message"),
     ("cipher", "kernel message config"),
     ("parts", "message config"),
-    ("workload", "kernel output message config"),
+    ("workload", "kernel message config"),
+    ("trace", "output message config"),
     ("cpu", "kernel message config"),
     ("cache", "kernel message config parts"),
     ("controller", "kernel message config parts"),
@@ -26,29 +27,26 @@ const ROOMS: &[(&str, &str)] = &[
     ("recovery", "message parts"),
     ("audit", "kernel message parts"),
     ("timeline", "kernel output message config"),
-    ("attribution", "kernel stats message workload"),
+    ("attribution", "kernel stats message trace"),
     ("assembly", "kernel message config cipher parts cpu cache controller device mechanism recovery"),
     ("power", "kernel message config parts controller device recovery assembly"),
-    ("run", "kernel stats message config parts workload cpu cache controller device audit assembly"),
-    ("check", "message config parts workload attribution run"),
-    ("user_recovery", "kernel output message config workload run"),
+    ("run", "kernel stats message config parts workload trace cpu cache controller device audit assembly"),
+    ("check", "message config parts trace attribution run"),
+    ("user_recovery", "kernel output message config trace run"),
     (
         "crash",
-        "kernel message config cipher parts workload controller design recovery audit attribution assembly power run \
-         user_recovery",
+        "kernel message config cipher parts workload trace controller design recovery audit attribution assembly power \
+         run user_recovery",
     ),
-    (
-        "legal_states",
-        "kernel message config parts workload attribution recovery audit assembly run user_recovery crash",
-    ),
+    ("legal_states", "kernel message config parts trace recovery audit attribution assembly run user_recovery crash"),
     ("crash_view", "kernel message config recovery audit assembly power run crash"),
-    ("recovery_cost", "kernel message config parts workload cache controller device recovery assembly power run"),
+    ("recovery_cost", "kernel message config parts trace cache controller device recovery assembly power run"),
     (
         "api",
-        "stats message config parts workload design timeline attribution assembly run check user_recovery crash legal_states \
-         crash_view recovery_cost",
+        "stats message config parts workload trace design timeline attribution assembly run check user_recovery crash \
+         legal_states crash_view recovery_cost",
     ),
-    ("embed", "kernel stats message config parts controller device recovery assembly power run design"),
+    ("embed", "kernel stats message config parts controller device design recovery assembly power run"),
 ];
 
 /// ARCHITECTURE.md draws the rooms in the order in which they import each other, and no others.

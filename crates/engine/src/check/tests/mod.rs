@@ -10,8 +10,8 @@ mod settings;
 
 use super::{CheckReport, CheckSettings, check};
 use crate::config::ConfigError;
-use crate::workload::trace::recorded::tests::build::{BASE, Stream};
-use crate::workload::trace::{Step, Steps, StepsRead};
+use crate::trace::recorded::tests::build::{BASE, Stream};
+use crate::trace::{Step, Steps, StepsRead};
 use std::ops::ControlFlow;
 
 /// A program under construction. The program counter of an operation is its source line: without object files, a place

@@ -16,7 +16,7 @@ use crate::message::{BaseImage, Line, LineBytes, NoObserver};
 use crate::parts::{Battery, Design, RecoveryStep};
 use crate::power::{Drained, PowerLoss, Survival, Survivors, held};
 use crate::recovery::{AdrSnapshot, Boot, LineCodec, Media, SchemeCodec};
-use crate::workload::trace::EmptyBase;
+use crate::trace::EmptyBase;
 use std::sync::Arc;
 
 /// The survivors of `snapshot` and the media of `machine`, with empty caches, for a boot with these steps.

@@ -1,15 +1,14 @@
 //! A tree over the shadow cache: every line that is restored from it is the one that the battery wrote last.
 
 use crate::assembly::{LineSystem, boot_codec, encryption_parts, memory_map};
-use crate::cache;
 use crate::config::{Machine, Variant, load_machine};
-use crate::design;
 use crate::design::faults::Fault;
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, xor};
 use crate::parts::{Battery, Counter, Design};
 use crate::power::{Drained, PowerLoss};
 use crate::recovery::{Alarm, Boot, BootStep, HeldState, LineCodec, Media, Memory, SchemeCodec};
-use crate::workload::trace::EmptyBase;
+use crate::trace::EmptyBase;
+use crate::{cache, design};
 use std::sync::Arc;
 
 const DESIGNS: [&str; 2] = ["bbe-tree", "sepencr-tree"];

@@ -19,7 +19,7 @@ use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, Program
 use crate::parts::Design;
 use crate::recovery::{LineCodec, SchemeCodec};
 use crate::run::Annotated;
-use crate::workload::trace::{AnnotationKind, FlushKind, Trace, TraceBase};
+use crate::trace::{AnnotationKind, FlushKind, Trace, TraceBase};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::VecDeque;

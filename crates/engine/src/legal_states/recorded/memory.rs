@@ -5,7 +5,7 @@ use super::counters::{By, Counters};
 use super::line::{Mark, Pending, Stored};
 use crate::kernel::keyed_digest;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
-use crate::workload::trace::{Done, FileLine, FlushKind, Spot, Step, StoreWay, TraceBase, TraceFile};
+use crate::trace::{Done, FileLine, FlushKind, Spot, Step, StoreWay, TraceBase, TraceFile};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use crate::crash::{
     KeptLine, LostLine, Names,
 };
 use crate::message::Site;
-use crate::workload::trace::{StepsRead, Trace};
+use crate::trace::{StepsRead, Trace};
 use std::collections::BTreeMap;
 
 /// Most causes that are explained as violations.

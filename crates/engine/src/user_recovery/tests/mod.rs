@@ -6,7 +6,7 @@ use super::command::{Came, Limits, Outcome};
 use super::image::Image;
 use super::placeholders::{Given, filled_in};
 use super::*;
-use crate::workload::trace::Trace;
+use crate::trace::Trace;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering;

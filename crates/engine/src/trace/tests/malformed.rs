@@ -1,9 +1,9 @@
 //! Errors in a log are reported in one sentence: file, record, byte, what was expected.
 
-use super::*;
-use crate::workload::trace::Omitted;
-use crate::workload::trace::lines::LineTrace;
-use crate::workload::trace::pmemcheck::TraceReader;
+use super::super::tests::*;
+use crate::trace::Omitted;
+use crate::trace::lines::LineTrace;
+use crate::trace::pmemcheck::TraceReader;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

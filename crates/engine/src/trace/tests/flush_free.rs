@@ -1,7 +1,7 @@
 //! The flush-free form of a log: everything that it does except its flushes.
 
+use super::super::tests::*;
 use super::Did::{Begin, End, Fence, Flush, Store};
-use super::*;
 
 const FILE: &str = "|REGISTER_FILE;pool;0x100000;0x10000000;0x0";
 

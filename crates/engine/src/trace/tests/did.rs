@@ -5,7 +5,7 @@ use crate::message::{Op, OpBuffer, OpSource, ProgramForm, UNKNOWN_VALUE};
 
 /// An operation with the bytes it carries.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in super::super) enum Did {
+pub(in crate::trace) enum Did {
     Begin,
     End,
     Compute(u32),
@@ -22,7 +22,7 @@ pub(in super::super) enum Did {
 }
 
 /// Every operation of the trace in `form`, without its marks. Also checks that pieces are bounded and do not mix transactions.
-pub(in super::super) fn operations_of(trace: &Trace, form: ProgramForm) -> Vec<Did> {
+pub(in crate::trace) fn operations_of(trace: &Trace, form: ProgramForm) -> Vec<Did> {
     let mut program = trace.program(form).unwrap();
     let mut buffer = OpBuffer::default();
     let mut all = Vec::new();
@@ -39,7 +39,7 @@ pub(in super::super) fn operations_of(trace: &Trace, form: ProgramForm) -> Vec<D
 }
 
 /// Of every operation of the trace, without marks, whether it belongs to the instruction of the one before it.
-pub(in super::super) fn joined_of(trace: &Trace, form: ProgramForm) -> Vec<bool> {
+pub(in crate::trace) fn joined_of(trace: &Trace, form: ProgramForm) -> Vec<bool> {
     let mut program = trace.program(form).unwrap();
     let mut buffer = OpBuffer::default();
     let mut all = Vec::new();

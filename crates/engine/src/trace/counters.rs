@@ -4,8 +4,7 @@
 //! So its flushes are taken as annotations: before a fence, the counters of every line flushed since the last fence are
 //! written back, block by block. Nothing is `CounterAtomic`.
 
-use crate::message::{Op, OpBuffer, ProgramForm};
-use crate::workload::style::counter_writebacks;
+use crate::message::{Op, OpBuffer, ProgramForm, counter_writebacks};
 use std::ops::Range;
 
 /// The most blocks kept. If a program flushes more of them between two fences, they are written back in several parts,

@@ -106,7 +106,7 @@ pub(super) fn put(out: &mut Vec<u8>, value: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::varint::*;
     use proptest::prelude::*;
 
     fn unsigned(bytes: &[u8]) -> Result<u64, Problem> {

@@ -244,7 +244,7 @@ fn is_library(path: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::sites::*;
 
     fn at(object: u32, offset: u64) -> Frame {
         Frame { object: Some(object), offset }

@@ -1,7 +1,7 @@
 //! Errors in a stream are reported in one sentence: file, record, byte, what was expected.
 
+use super::super::tests::*;
 use super::build::{BASE, SIZE, signed, unsigned};
-use super::*;
 
 const ACCESS: &str = "an access to a mapped file";
 const CALLERS_NUMBER: &str = "the number of callers that CALLERS has given since SYNC, below 65536";

@@ -1,9 +1,9 @@
 //! One test for each feature of the grammar.
 
+use super::super::tests::*;
 use super::Did::{Begin, End, Fence, Flush, Store};
-use super::*;
 use crate::message::{BaseImage, Line};
-use crate::workload::trace::{CutOff, TraceFile, TraceSummary};
+use crate::trace::{CutOff, TraceFile, TraceSummary};
 
 const FILE: &str = "|REGISTER_FILE;pool;0x10000;0x2000;0x0";
 

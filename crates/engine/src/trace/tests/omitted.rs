@@ -1,7 +1,7 @@
 //! Operations that a program leaves out have the numbers that the steps of the recording have.
 
+use super::super::tests::*;
 use super::super::{Done, Omitted, Steps};
-use super::*;
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::Arc;

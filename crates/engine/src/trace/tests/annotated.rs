@@ -1,9 +1,9 @@
 //! The annotated and the hardware-logged form of a log: its own operations, and the counters of what it flushed before
 //! each fence.
 
+use super::super::tests::*;
 use super::Did::{Begin, End, Fence, Flush, Store, WriteBackCounters};
-use super::*;
-use crate::workload::trace::counters::BLOCKS_MAX;
+use crate::trace::counters::BLOCKS_MAX;
 
 const FILE: &str = "|REGISTER_FILE;pool;0x100000;0x10000000;0x0";
 

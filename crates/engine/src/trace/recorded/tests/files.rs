@@ -1,9 +1,9 @@
 //! From a stream to a file and back, and a file opened in the middle.
 
+use super::super::tests::*;
 use super::super::write::{FRAME_BYTES, STATUS_UNKNOWN};
 use super::super::{RecordReader, RecordedRecord, RecordedStep, SeekableTrace, write_trace};
 use super::build::{BASE, SIZE};
-use super::*;
 use std::io::{Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Traces of memory lines: each format, its detection, and errors in a line.
 
-use super::*;
+use super::super::lines::*;
 use proptest::prelude::*;
 
 fn open(text: &[u8]) -> LineTrace {

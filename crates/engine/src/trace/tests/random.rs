@@ -1,6 +1,6 @@
 //! Random logs compared with a model that does not know the format, and random bytes, which must not cause a panic.
 
-use super::*;
+use super::super::tests::*;
 use proptest::prelude::*;
 
 /// A program in terms of one file of 64 KiB that is mapped twice.

@@ -1,7 +1,7 @@
 //! A recorded program on machines: every design runs it, and a crash of it can be explored.
 
+use super::super::tests::*;
 use super::build::{BASE, SIZE};
-use super::*;
 use crate::{api, design};
 use serde_json::{Value, json};
 use std::sync::Arc;

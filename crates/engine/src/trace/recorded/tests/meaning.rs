@@ -1,12 +1,12 @@
 //! One test for each statement that a stream can make.
 
+use super::super::tests::*;
 use super::Did::{
     Begin, Clflush, Clflushopt, Clwb, Compute, End, Fence, FullFence, Load, NonTemporal, Store, WriteBackCounters,
 };
 use super::build::{BASE, SIZE};
-use super::*;
 use crate::message::{BaseImage, Line, Op};
-use crate::workload::trace::{CutOff, TraceFile, TraceSummary};
+use crate::trace::{CutOff, TraceFile, TraceSummary};
 
 fn plain(stream: Stream) -> Vec<Did> {
     operations(&open(stream.end(0)), ProgramForm::Plain)

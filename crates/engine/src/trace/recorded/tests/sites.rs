@@ -1,9 +1,9 @@
 //! Where operations come from: program counters, callers, and which code was mapped where.
 
+use super::super::tests::*;
 use super::build::BASE;
-use super::*;
 use crate::message::{NO_SITE, Op};
-use crate::workload::trace::Frame;
+use crate::trace::Frame;
 
 /// The frames of the operations that `wanted` selects, in order.
 fn frames(stream: Stream, wanted: impl Fn(&Op) -> bool) -> Vec<Vec<Frame>> {

@@ -1,8 +1,8 @@
 //! Instructions of ChampSim as a program.
 
+use super::super::champsim::*;
 use super::super::tests::did::{Did, joined_of, operations_of};
 use super::super::{Trace, TraceFile};
-use super::*;
 use crate::message::ProgramForm;
 use proptest::prelude::*;
 use serde_json::{Value, json};

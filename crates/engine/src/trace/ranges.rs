@@ -44,7 +44,7 @@ impl Ranges {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::ranges::*;
     use proptest::prelude::*;
 
     proptest! {

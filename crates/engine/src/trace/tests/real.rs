@@ -1,6 +1,6 @@
 //! The recorded logs in tests/data, against a naive reading of their text.
 
-use super::*;
+use super::super::tests::*;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;

@@ -53,7 +53,7 @@ fn store(line: &str) -> Option<Range<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::verdict::*;
 
     #[test]
     fn as_pmemcheck_says_it() {

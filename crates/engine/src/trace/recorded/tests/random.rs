@@ -1,9 +1,9 @@
 //! Random streams compared with a model that does not know the format, and random bytes, which must not cause a panic.
 
+use super::super::tests::*;
 use super::super::{RecordReader, RecordedStep};
 use super::build::{BASE, SIZE};
-use super::*;
-use crate::workload::trace::Steps;
+use crate::trace::Steps;
 use proptest::prelude::*;
 use std::io::Cursor;
 use std::ops::ControlFlow;
