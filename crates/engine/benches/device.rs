@@ -3,7 +3,8 @@
 use counterpoint_engine::config::Machine;
 use counterpoint_engine::device::Device;
 use counterpoint_engine::kernel::{Ps, Random};
-use counterpoint_engine::message::{BaseImage, DevicePort, Line, LineBytes, MediaLayout, MediaLine, MediaOp};
+use counterpoint_engine::layout::MediaLayout;
+use counterpoint_engine::message::{BaseImage, DevicePort, Line, LineBytes, MediaLine, MediaOp};
 use std::sync::Arc;
 
 struct Empty;

@@ -25,6 +25,7 @@ pub mod design;
 pub mod device;
 pub mod embed;
 pub mod kernel;
+pub mod layout;
 mod legal_states;
 pub mod mechanism;
 pub mod message;

@@ -5,6 +5,7 @@ use crate::cipher::{FeedbackCipher, Keys, MacCipher, PadCipher};
 use crate::config::{self, ConfigError, Geometry, Machine};
 use crate::controller::{self, EncryptionParts, IntegrityParts, LogParts, TreeParts};
 use crate::kernel::Random;
+use crate::layout::{LogRegion, MediaLayout, MetadataShape, ShadowRegion, TreeShape};
 use crate::mechanism::bonsai_tree::BonsaiTree;
 use crate::mechanism::counter_tree::{CounterTree, Counting};
 use crate::mechanism::line_hash::ShortHash;
@@ -13,7 +14,7 @@ use crate::mechanism::low_bits_blocks::LowBitsBlocks;
 use crate::mechanism::macs::Macs;
 use crate::mechanism::pads::LogAndDataPads;
 use crate::mechanism::table_contents::TableContents;
-use crate::message::{BaseImage, LogRegion, MediaLayout, MetadataShape, ShadowRegion, TreeShape};
+use crate::message::BaseImage;
 use crate::parts::{
     Admit, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog, LogEncryption,
     LowBitsScheme, MacWrite, NodeMac, PadSource, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme,

@@ -3,7 +3,8 @@
 
 use crate::cache;
 use crate::config::{BatterySupply, ByteSize, ConfigError, Geometry, Machine, RunConfig};
-use crate::message::{LINE_BYTES, Line, ShadowRegion};
+use crate::layout::ShadowRegion;
+use crate::message::{LINE_BYTES, Line};
 use crate::parts::{Battery, Design};
 
 /// Checks that the machine of `config` has what `design` needs; the error is one sentence.

@@ -8,9 +8,10 @@ use crate::controller::{Context, Controller, EncryptionParts, Response};
 use crate::cpu::{Core, CoreContext};
 use crate::device::Device;
 use crate::kernel::{Ps, Queue};
+use crate::layout::ShadowRegisters;
 use crate::message::{
     BaseImage, CachePort, CoreEvent, CoreId, Event, Line, LineBytes, NoObserver, Observer, OnChipLine, OpSource,
-    ProgramLayout, ShadowRegisters, Wake,
+    ProgramLayout, Wake,
 };
 use crate::parts::{Counter, Design};
 use std::ops::ControlFlow;

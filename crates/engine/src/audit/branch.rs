@@ -7,7 +7,8 @@ use super::hashes::{mix, unit_hash};
 use super::lines::Lines;
 use super::pads::{Pads, Use};
 use super::secrecy::{Earlier, InFlight, Leak, Secrecy, Way, block_of, examine, note_base};
-use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, ShadowRegion};
+use crate::layout::ShadowRegion;
+use crate::message::{DrainedWrite, Line, LineBytes, MediaLine};
 use rustc_hash::FxHashMap;
 
 /// What has happened in a future since its past.

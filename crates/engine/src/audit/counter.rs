@@ -3,7 +3,8 @@
 //! unnoticed.
 
 use super::CounterLayout;
-use crate::message::{Coverage, Line, LineBytes};
+use crate::layout::Coverage;
+use crate::message::{Line, LineBytes};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 
 /// The counter of one line. A global counter is stored in `major`, with `minor` 0.

@@ -1,7 +1,8 @@
 //! The latest things that happened, so that the explanation of a violation can list them. A fixed ring: old notes are
 //! dropped.
 
-use crate::message::{CoreId, Coverage, Line, MediaLine, Page};
+use crate::layout::Coverage;
+use crate::message::{CoreId, Line, MediaLine, Page};
 use std::collections::VecDeque;
 use std::fmt::Write;
 

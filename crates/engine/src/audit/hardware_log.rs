@@ -18,7 +18,8 @@ use super::CounterLayout;
 use super::counter::{Aes, CounterCipher};
 use super::hashes::mix;
 use super::lines::{Id, Lines};
-use crate::message::{CoreId, Line, LineBytes, LogLayout};
+use crate::layout::LogLayout;
+use crate::message::{CoreId, Line, LineBytes};
 use std::cmp::Reverse;
 use std::ops::Range;
 

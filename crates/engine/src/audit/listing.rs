@@ -137,7 +137,7 @@ fn first_line(units: u64, layer: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{StaleBits, TreePlace, TreeShape};
+    use crate::layout::{StaleBits, TreePlace, TreeShape};
     use proptest::prelude::*;
 
     proptest! {

@@ -2,7 +2,8 @@
 //! counters by trial: then the counter of a line is the one that its MAC belongs to.
 
 use super::counter::{Aes, AuditedCounter};
-use crate::message::{Line, LineBytes, MacLayout};
+use crate::layout::MacLayout;
+use crate::message::{Line, LineBytes};
 use crate::parts::MacInputs;
 
 /// What an auditor must know of a recovery that finds counters by trial.
@@ -85,7 +86,7 @@ impl AuditedMacs {
 mod tests {
     use super::*;
     use crate::cipher::{Keys, MacCipher};
-    use crate::message::Coverage;
+    use crate::layout::Coverage;
     use proptest::prelude::*;
 
     proptest! {

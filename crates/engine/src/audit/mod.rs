@@ -54,10 +54,8 @@ pub use view::LineView;
 pub(crate) use violation::{Collector, most_telling_first};
 pub use violation::{LastTouch, LeftOut, Lost, Rule, Violation};
 
-use crate::message::{
-    BaseImage, CoreId, Coverage, DrainedWrite, Line, LineBytes, MediaLine, Page, ProgramRecovery, ShadowRegion,
-    ShadowRegisters,
-};
+use crate::layout::{Coverage, ShadowRegion, ShadowRegisters};
+use crate::message::{BaseImage, CoreId, DrainedWrite, Line, LineBytes, MediaLine, Page, ProgramRecovery};
 use crate::parts::{LineAtomicity, StampSource};
 use branch::{Branch, Future, Surroundings};
 use counter::{AuditedCounter, CounterCipher};

@@ -5,7 +5,8 @@ use super::counter::AuditedCounter;
 use super::listing::{BitsFacts, Listing};
 use super::mac::{AuditedMacs, LowBitsFacts, TrialFacts};
 use super::table::AuditedTable;
-use crate::message::{CounterBlock, Line, LineBytes, MacBlock, MacLayout, MediaLine, MediaUnit};
+use crate::layout::MacLayout;
+use crate::message::{CounterBlock, Line, LineBytes, MacBlock, MediaLine, MediaUnit};
 use rustc_hash::FxHashMap;
 
 /// What an auditor must know of how a boot recovers counters.

@@ -10,7 +10,8 @@
 use super::counter::{AuditedCounter, CounterCipher};
 use super::hashes::{mix, unit_hash};
 use super::lines::{Id, Lines};
-use crate::message::{DrainedWrite, Line, LineBytes, ShadowRegion, ShadowRegisters};
+use crate::layout::{ShadowRegion, ShadowRegisters};
+use crate::message::{DrainedWrite, Line, LineBytes};
 use crate::parts::StampSource;
 
 const HOLDS: u64 = 1 << 63;

@@ -52,7 +52,7 @@ fn low_bits(bytes: &LineBytes, index: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::TableEntry;
+    use crate::layout::TableEntry;
     use proptest::prelude::*;
 
     proptest! {

@@ -5,7 +5,8 @@
 use super::Key;
 use super::key_schedule::Aes;
 use crate::config::ConfigError;
-use crate::message::{CipherBlock, LineBytes};
+use crate::layout::CipherBlock;
+use crate::message::LineBytes;
 use aes::cipher::{Array, InnerIvInit};
 
 use cfb_mode::{Decryptor, Encryptor};
@@ -46,8 +47,7 @@ impl FeedbackCipher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aes::cipher::BlockCipherEncrypt;
-    use aes::cipher::KeyInit;
+    use aes::cipher::{BlockCipherEncrypt, KeyInit};
     use aes::{Aes128, Aes256};
     use proptest::prelude::*;
 

@@ -7,7 +7,8 @@
 //! level (1 byte), its number in the level (8 bytes) and its counter in its parent (8 bytes).
 
 use super::{Key, mac_memo};
-use crate::message::{Line, LineBytes, TreePlace};
+use crate::layout::TreePlace;
+use crate::message::{Line, LineBytes};
 use aes::Aes128;
 use aes::cipher::Array;
 use cmac::{Cmac, KeyInit, Mac};

@@ -2,7 +2,8 @@
 //! configuration and the device's address mapping use these numbers.
 
 use super::{AddressMapping, CoreRegion, CounterPlacement, Machine};
-use crate::message::{Line, LogRegion, PAGE_BYTES};
+use crate::layout::LogRegion;
+use crate::message::{Line, PAGE_BYTES};
 
 /// Data pages per page of counter blocks, for the largest counters: 8 bytes for each line.
 const PAGES_PER_COUNTER_PAGE: u64 = 8;

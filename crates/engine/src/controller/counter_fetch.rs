@@ -4,8 +4,9 @@
 use super::encrypted::Encrypted;
 use super::request::{BankRead, CounterWaiter, Fetch, MetadataWaiter};
 use super::shadow_table::Noted;
+use crate::layout::TreePlace;
 use crate::message::{
-    ControllerEvent, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer, TreePlace,
+    ControllerEvent, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer,
 };
 use crate::parts::{Counter, CounterStore};
 

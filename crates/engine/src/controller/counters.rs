@@ -4,7 +4,8 @@ use super::metadata_cache::MetadataCache;
 use super::request::Fetch;
 use crate::config::{Machine, MetadataCache as MetadataPlacement};
 use crate::kernel::{Ps, Slab};
-use crate::message::{CounterBlock, Coverage, DevicePort, Line, LineBytes, MetadataShape};
+use crate::layout::{Coverage, MetadataShape};
+use crate::message::{CounterBlock, DevicePort, Line, LineBytes};
 use crate::parts::{Counter, CounterScheme, CounterStore, CounterUpdate, Encryption};
 use std::sync::Arc;
 

@@ -10,7 +10,8 @@ use super::shadow_table::Table;
 use super::stale_blocks::StaleBlocks;
 use crate::config::{self, Machine};
 use crate::kernel::{Ps, Slab, ns_to_ps};
-use crate::message::{Line, LineBytes, MacBlock, MediaLine, MetadataShape, TreeNode, TreePlace, TreeShape};
+use crate::layout::{MetadataShape, TreePlace, TreeShape};
+use crate::message::{Line, LineBytes, MacBlock, MediaLine, TreeNode};
 use crate::parts::{Counter, CounterVerification, MacWrite, TreeLeaves, TreeOrder, TreePersistence, TreeUpdate};
 
 /// MACs and the tree.

@@ -1,10 +1,8 @@
 //! The requests and answers of the controller, and what it is built from.
 
 use crate::kernel::{Queue, Random};
-use crate::message::{
-    CoreId, CounterBlock, Event, Line, LineBytes, LogRegion, LogSnapshot, MacLayout, MediaLine, Page, TreeShape,
-    WriteToken,
-};
+use crate::layout::{LogRegion, LogSnapshot, MacLayout, TreeShape};
+use crate::message::{CoreId, CounterBlock, Event, Line, LineBytes, MediaLine, Page, WriteToken};
 use crate::parts::{
     CounterScheme, Encryption, FeedbackSource, Integrity, LogChains, LogEncryption, LogOrder, LowBitsScheme, MacSource,
     PadSource, ShadowTree, TableScheme, Tree, TreeScheme,

@@ -18,10 +18,8 @@ use super::memory::Memory;
 use super::request::{LogWrite, Origin, Part, Stage};
 use crate::config::{Log, LogIv};
 use crate::kernel::Slab;
-use crate::message::{
-    BucketMetadata, CipherBlock, ControllerEvent, CoreId, DevicePort, LOG_RECORD_LINES, Line, LineBytes, LogLayout,
-    LogSnapshot, Observer,
-};
+use crate::layout::{BucketMetadata, CipherBlock, LOG_RECORD_LINES, LogLayout, LogSnapshot};
+use crate::message::{ControllerEvent, CoreId, DevicePort, Line, LineBytes, Observer};
 use crate::parts::{LogChains, LogOrder};
 use std::collections::VecDeque;
 

@@ -1,7 +1,8 @@
 //! One set of log metadata registers: the buckets of a transaction, its records that are not durable yet, and the state
 //! of its chains (easy-pm sections III-B to III-D).
 
-use crate::message::{CipherBlock, CoreId, IV_BYTES, Line, LineBytes, LogBucket, LogHeader, LogRegion};
+use crate::layout::{CipherBlock, IV_BYTES, LogBucket, LogHeader, LogRegion};
+use crate::message::{CoreId, Line, LineBytes};
 use std::collections::VecDeque;
 
 /// A record that is not durable yet.

@@ -4,9 +4,8 @@
 use super::encrypted::Encrypted;
 use super::interface::IntegrityParts;
 use super::request::{Cipher, Eviction, MetadataWaiter, Read, Stage, Write};
-use crate::message::{
-    ControllerEvent, CounterBlock, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer, TreePlace, TreeShape,
-};
+use crate::layout::{TreePlace, TreeShape};
+use crate::message::{ControllerEvent, CounterBlock, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer};
 use crate::parts::{Counted, MacWrite, RootUpdate, TreeLeaves, TreeUpdate};
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {

@@ -5,9 +5,10 @@ use super::encrypted::Encrypted;
 use super::metadata_cache::Evicted;
 use super::request::{BankRead, Eviction, MetadataFetch, MetadataWaiter};
 use super::shadow_table::Noted;
+use crate::layout::TreePlace;
 use crate::message::{
     Content, ControllerEvent, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer, TreeNode,
-    TreePlace, xor,
+    xor,
 };
 use crate::parts::{Counter, TreeUpdate};
 

@@ -4,7 +4,8 @@
 use super::encrypted::Encrypted;
 use super::integrity::Integrity;
 use super::shadow_table::Noted;
-use crate::message::{DevicePort, MediaLine, Observer, TreePlace};
+use crate::layout::TreePlace;
+use crate::message::{DevicePort, MediaLine, Observer};
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Tells that what is `noted` has happened to the slot of `media`.

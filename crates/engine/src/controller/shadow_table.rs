@@ -5,7 +5,8 @@
 //! Then a small tree protects the table, whose nodes are on the chip and whose root is in a register.
 
 use super::interface::TreeParts;
-use crate::message::{LineBytes, LineTree, MediaLine, TreePlace};
+use crate::layout::{LineTree, TreePlace};
+use crate::message::{LineBytes, MediaLine};
 use crate::parts::{ShadowTable, TableScheme};
 use std::sync::Arc;
 

@@ -3,7 +3,8 @@
 //! in the persistence domain; and a tree over the sets of the metadata caches, whose root is in a register.
 
 use super::interface::TreeParts;
-use crate::message::{LineBytes, LineTree, MediaLine, MetadataShape, StaleBits, TreePlace};
+use crate::layout::{LineTree, MetadataShape, StaleBits, TreePlace};
+use crate::message::{LineBytes, MediaLine};
 use crate::parts::LowBitsScheme;
 use std::sync::Arc;
 

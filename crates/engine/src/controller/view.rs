@@ -4,7 +4,8 @@ use super::encrypted::EncryptionEngine;
 use super::request::{Eviction, Origin};
 use super::wpq::Wpq;
 use super::writes::Writes;
-use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine, TreePlace};
+use crate::layout::TreePlace;
+use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine};
 use crate::parts::{Counter, CounterStore, CounterUpdate};
 use std::collections::VecDeque;
 

@@ -11,7 +11,8 @@ use crate::audit::{
 use crate::cipher::Keys;
 use crate::config::RunConfig;
 use crate::controller::EncryptionParts;
-use crate::message::{CoreId, Coverage, OpSource};
+use crate::layout::Coverage;
+use crate::message::{CoreId, OpSource};
 use crate::parts::{CounterScheme, Design, RecoveryStep, StampSource};
 use crate::power::Survival;
 use crate::recovery::SchemeCodec;

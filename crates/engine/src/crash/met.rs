@@ -53,7 +53,8 @@ fn of_line(media: MediaLine, bytes: &LineBytes) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Content, Line, ShadowRegisters};
+    use crate::layout::ShadowRegisters;
+    use crate::message::{Content, Line};
     use crate::recovery::AdrSnapshot;
     use std::collections::BTreeMap;
 

@@ -1,9 +1,10 @@
 //! Records what stages report in the window, and all contents that every line has had in the whole run.
 
 use crate::kernel::{Ps, ps_to_ns};
+use crate::layout::{LogRegion, MediaLayout};
 use crate::message::{
-    BaseImage, Circuit, CoreId, CounterBlock, CounterCacheAct, Line, LineBytes, LogRegion, MediaLayout, MediaLine,
-    MediaOp, MediaUnit, Observer, Page,
+    BaseImage, Circuit, CoreId, CounterBlock, CounterCacheAct, Line, LineBytes, MediaLine, MediaOp, MediaUnit,
+    Observer, Page,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;

@@ -51,7 +51,8 @@ impl Energy {
 mod tests {
     use super::*;
     use crate::device::tests::test_machine;
-    use crate::message::{Coverage, LINE_BYTES, MediaLayout};
+    use crate::layout::{Coverage, MediaLayout};
+    use crate::message::LINE_BYTES;
 
     #[test]
     fn accesses_cost_what_the_table_says() {

@@ -2,9 +2,8 @@
 //! section 5). Pure arithmetic, no state.
 
 use crate::config::{AddressMapping, CounterPlacement, Geometry, Machine};
-use crate::message::{
-    CounterBlock, LINES_PER_PAGE, Location, MacBlock, MediaLayout, MediaLine, MediaUnit, Page, TreeShape,
-};
+use crate::layout::{MediaLayout, TreeShape};
+use crate::message::{CounterBlock, LINES_PER_PAGE, Location, MacBlock, MediaLine, MediaUnit, Page};
 
 /// The exact place of a media line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -20,8 +20,9 @@ pub use wear::MostWrites;
 
 use crate::config::{ConfigError, Geometry, Machine};
 use crate::kernel::Ps;
+use crate::layout::MediaLayout;
 use crate::message::{
-    BaseImage, Content, DevicePort, Issued, Line, LineBytes, Location, MediaLayout, MediaLine, MediaOp, MediaUnit,
+    BaseImage, Content, DevicePort, Issued, Line, LineBytes, Location, MediaLine, MediaOp, MediaUnit,
 };
 use energy::Energy;
 use mapping::Mapping;

@@ -156,7 +156,7 @@ mod tests {
     use crate::config::Variant;
     use crate::design;
     use crate::embed::{Request, Setup, TIME_MAX, WHOLE_LINE};
-    use crate::message::TreePlace;
+    use crate::layout::TreePlace;
 
     fn memory(design: &str) -> Memory {
         let (variant, machine, set) = (Variant::Hardened, Some("small"), &[]);

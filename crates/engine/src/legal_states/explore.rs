@@ -6,7 +6,7 @@ use super::hardware::Hardware;
 use crate::assembly::{System, boot_codec, encryption_parts};
 use crate::config::{ConfigError, Machine};
 use crate::crash::{CrashCase, CrashPlan, CrashReport, CrashRun, Exploration, exercised, keep_ledgers};
-use crate::message::Coverage;
+use crate::layout::Coverage;
 use crate::recovery::LineCodec;
 use crate::run::{Bases, Failure, Watch};
 use std::ops::ControlFlow;

@@ -4,7 +4,8 @@
 //! An epoch is the part of the program between two fences. Within an epoch, write-backs happen in any order.
 
 use crate::audit::TransactionRecord;
-use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, ProgramLayout};
+use crate::layout::Coverage;
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes, ProgramLayout};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::Hash;
 use std::sync::Arc;

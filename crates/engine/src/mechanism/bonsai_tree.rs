@@ -4,7 +4,8 @@
 
 use super::first_blocks::FirstBlocks;
 use crate::cipher::MacCipher;
-use crate::message::{BaseImage, CounterBlock, LineBytes, TreeNode, TreePlace, TreeShape};
+use crate::layout::{TreePlace, TreeShape};
+use crate::message::{BaseImage, CounterBlock, LineBytes, TreeNode};
 use crate::parts::{Counted, CounterScheme, TreeScheme};
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};

@@ -8,7 +8,8 @@ use super::first_blocks::FirstBlocks;
 use super::low_bits::LowBits;
 use super::wide_counters::{set_wide, sum, wide};
 use crate::cipher::{MAC_OFFSET, MacCipher};
-use crate::message::{BaseImage, CounterBlock, LineBytes, TreePlace, TreeShape};
+use crate::layout::{TreePlace, TreeShape};
+use crate::message::{BaseImage, CounterBlock, LineBytes};
 use crate::parts::{Counted, CounterScheme, NodeMac, TreeScheme};
 
 /// Bits of a counter that is a sum.

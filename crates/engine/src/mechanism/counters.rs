@@ -5,7 +5,8 @@ use super::line_counters::LineCounters;
 use super::split_counters::SplitCounters;
 use super::wide_counters::WideCounters;
 use crate::config::{CounterOrganisation, Counters, Geometry, Integrity, MacPlacement, Machine};
-use crate::message::{Coverage, LINES_PER_PAGE, MacLayout, MediaLayout, TreeShape};
+use crate::layout::{Coverage, MacLayout, MediaLayout, TreeShape};
+use crate::message::LINES_PER_PAGE;
 use crate::parts::{CounterBank, CounterKind, CounterPart, CounterScheme, CounterStore, Design, Encryption};
 
 impl Encryption {

@@ -1,7 +1,8 @@
 //! What leaves the caches after power loss (sepencr sections III and IV): lines to their own addresses, as they are
 //! stored in the caches, or lines of the shadow cache.
 
-use crate::message::{Line, LineBytes, MediaLine, OnChipLine, ShadowRegion, SlotMetadata};
+use crate::layout::{ShadowRegion, SlotMetadata};
+use crate::message::{Line, LineBytes, MediaLine, OnChipLine};
 use crate::parts::{
     Battery, Counter, CounterDrain, CrashDrain, DrainCopies, DrainParts, DrainPath, Forbidden, OnBattery, RegisterName,
     ShadowIntegrity, ShadowPads, ShadowSlots,

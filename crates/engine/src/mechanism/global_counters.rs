@@ -1,7 +1,8 @@
 //! Global counters: every write of the machine takes the next value of one 64-bit register. Each line stores the 8-byte
 //! counter of its latest write (counter-atomicity section 5.2.1), eight to a block or beside the line.
 
-use crate::message::{Coverage, LineBytes};
+use crate::layout::Coverage;
+use crate::message::LineBytes;
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// Bytes of one counter.

@@ -3,7 +3,8 @@
 //! reference for counters (counter-atomicity section 5.2.1).
 
 use super::global_counters::{initial_words, set_word, word};
-use crate::message::{Coverage, LineBytes};
+use crate::layout::Coverage;
+use crate::message::LineBytes;
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// The scheme of line counters.

@@ -1,7 +1,8 @@
 //! The hash of lines in a small tree over the shadow cache.
 
 use crate::cipher::MacCipher;
-use crate::message::{LineBytes, LineHash};
+use crate::layout::LineHash;
+use crate::message::LineBytes;
 
 /// Hashes with one key, cut to 8 bytes.
 pub struct ShortHash {

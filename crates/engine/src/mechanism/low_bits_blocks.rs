@@ -4,7 +4,8 @@
 use super::low_bits::LowBits;
 use super::wide_counters::{set_wide, wide};
 use crate::cipher::{MAC_OFFSET, MacCipher};
-use crate::message::{LineBytes, LineHash, TreePlace};
+use crate::layout::{LineHash, TreePlace};
+use crate::message::LineBytes;
 use crate::parts::LowBitsScheme;
 
 /// Blocks with one key.

@@ -1,8 +1,8 @@
 //! Counter-mode pads for lines, made by the ciphers of `cipher`.
 
-use crate::cipher::FeedbackCipher;
-use crate::cipher::PadCipher;
-use crate::message::{CipherBlock, Line, LineBytes, LogRegion};
+use crate::cipher::{FeedbackCipher, PadCipher};
+use crate::layout::{CipherBlock, LogRegion};
+use crate::message::{Line, LineBytes};
 use crate::parts::{Counter, FeedbackSource, PadSource};
 
 impl PadSource for PadCipher {

@@ -3,7 +3,8 @@
 //! 56 bytes.
 
 use crate::config::Counters;
-use crate::message::{Coverage, LineBytes};
+use crate::layout::Coverage;
+use crate::message::LineBytes;
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// Bytes of the major counter, which comes before the minor counters.

@@ -4,7 +4,8 @@
 
 use super::wide_counters::{set_wide, sum, wide};
 use crate::cipher::MacCipher;
-use crate::message::{ENTRY_COUNTER_BITS, LineBytes, LineHash, TableEntry, TreePlace};
+use crate::layout::{ENTRY_COUNTER_BITS, LineHash, TableEntry, TreePlace};
+use crate::message::LineBytes;
 use crate::parts::TableScheme;
 
 /// Bits of the MAC of an entry.

@@ -2,7 +2,8 @@
 //! which is also the layout of a node in a tree of counters (Gueron, "A Memory Encryption Engine Suitable for General
 //! Purpose Processors", 2016).
 
-use crate::message::{Coverage, LineBytes};
+use crate::layout::Coverage;
+use crate::message::LineBytes;
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// Bytes of one counter.

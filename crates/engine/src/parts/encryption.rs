@@ -1,7 +1,8 @@
 //! Counter mode in the memory controller: which counter a line has, where counters are stored and how each becomes durable.
 
 use crate::config::Counters;
-use crate::message::{CipherBlock, Coverage, Line, LineBytes};
+use crate::layout::{CipherBlock, Coverage};
+use crate::message::{Line, LineBytes};
 use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 
 /// Whether memory is encrypted.

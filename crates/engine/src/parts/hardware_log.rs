@@ -1,7 +1,7 @@
 //! An undo log that hardware writes (easy-pm section III).
 
 use super::WritePath;
-use crate::message::LogLayout;
+use crate::layout::LogLayout;
 use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 
 /// Whether hardware keeps an undo log, and how its lines are encrypted.

@@ -1,7 +1,8 @@
 //! The integrity of memory: which MACs and trees a design has, what of them persists, and when.
 
 use super::Counter;
-use crate::message::{Line, LineBytes, LineHash, TableEntry, TreePlace};
+use crate::layout::{LineHash, TableEntry, TreePlace};
+use crate::message::{Line, LineBytes};
 use std::sync::Arc;
 use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 

@@ -10,7 +10,8 @@ mod persistence;
 use crate::config::Variant;
 use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 
-pub use crate::message::{LogLayout, ProgramForm};
+pub use crate::layout::LogLayout;
+pub use crate::message::ProgramForm;
 pub use choice::Choice;
 pub use encryption::{
     Admit, AppendOrder, Counter, CounterBank, CounterCoalescing, CounterKind, CounterPart, CounterScheme, CounterStore,

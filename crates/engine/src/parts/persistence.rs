@@ -2,7 +2,8 @@
 //! what the boot does with it.
 
 use super::Counter;
-use crate::message::{Line, LineBytes, MediaLine, OnChipLine, ShadowRegion};
+use crate::layout::ShadowRegion;
+use crate::message::{Line, LineBytes, MediaLine, OnChipLine};
 use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
 
 /// Which power losses a register survives.

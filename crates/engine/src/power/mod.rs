@@ -14,9 +14,8 @@ use crate::config::{GlobalRegister, Machine};
 use crate::controller::ControllerSnapshot;
 use crate::device::Image;
 use crate::kernel::Ps;
-use crate::message::{
-    Content, DrainedWrite, Line, LineBytes, MediaLine, Observer, OnChipLine, ShadowRegion, ShadowRegisters, xor,
-};
+use crate::layout::{ShadowRegion, ShadowRegisters};
+use crate::message::{Content, DrainedWrite, Line, LineBytes, MediaLine, Observer, OnChipLine, xor};
 use crate::parts::{
     Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RecoveryStep, RegisterName,
 };

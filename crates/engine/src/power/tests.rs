@@ -8,8 +8,9 @@ use crate::cipher::{Keys, PadCipher};
 use crate::config::{self, GlobalRegister, Variant, load_machine};
 use crate::controller::IntegrityParts;
 use crate::design;
+use crate::layout::{ShadowRegion, SlotMetadata};
 use crate::mechanism::split_counters::SplitCounters;
-use crate::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, SlotMetadata, xor};
+use crate::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, OnChipLine, xor};
 use crate::parts::{
     Battery, Counter, CrashDrain, Design, Domain, DrainMechanism, DrainParts, DrainPath, Forbidden, OnBattery,
     RecoveryStep, RegisterName,

@@ -7,9 +7,10 @@ use super::media_writer::{MediaWriter, WriteStep};
 use super::restore::{Cached, LiveSlot, ShadowContents, last_stamp, slot_pad};
 use super::undo::{Undo, UndoStep};
 use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media, Memory, Work};
+use crate::layout::{LogSnapshot, ShadowRegion, ShadowRegisters};
 use crate::message::{
-    ByteView, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, Observer, Page, ProgramRecovery,
-    RecoveryReport, ShadowRegion, ShadowRegisters, pieces, xor,
+    ByteView, CoreId, CounterBlock, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery, RecoveryReport,
+    pieces, xor,
 };
 use crate::parts::{RecoveryStep, RestoreInto, ShadowTree, StampSource};
 

@@ -1,7 +1,8 @@
 //! What a boot says of the integrity of memory, and what of it a machine takes over.
 
 use super::{Alarm, Boot};
-use crate::message::{Line, LineBytes, Observer, TreePlace};
+use crate::layout::TreePlace;
+use crate::message::{Line, LineBytes, Observer};
 
 impl<O: Observer> Boot<'_, O> {
     /// The counter blocks and nodes that were restored to the metadata caches.

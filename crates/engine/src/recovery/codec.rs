@@ -1,7 +1,8 @@
 //! The boot's access to the design's own mechanisms: the counter scheme and the pads that the controller used.
 
 use super::{IntegrityCodec, LineCodec, LogCodec, ReencryptionStatus};
-use crate::message::{BaseImage, CounterBlock, Coverage, Line, LineBytes, LogRegion, ShadowRegion, xor};
+use crate::layout::{Coverage, LogRegion, ShadowRegion};
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes, xor};
 use crate::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;

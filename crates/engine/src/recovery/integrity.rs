@@ -2,10 +2,8 @@
 
 use super::LineCodec;
 use super::media_writer::MediaWriter;
-use crate::message::{
-    Content, CounterBlock, Line, LineBytes, MacLayout, MediaLine, MediaUnit, MetadataShape, Observer, TreeNode,
-    TreePlace, TreeShape,
-};
+use crate::layout::{MacLayout, MetadataShape, TreePlace, TreeShape};
+use crate::message::{Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, Observer, TreeNode};
 use crate::parts::{Counted, Counter, LowBitsScheme, MacSource, ShadowTree, TableScheme, TreeScheme};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;

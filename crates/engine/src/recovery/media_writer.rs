@@ -5,7 +5,8 @@ use super::restored::Restored;
 use super::survivors::Memory;
 use super::work::{Tally, Work};
 use super::{Alarm, LineCodec, Media, ReencryptionStatus};
-use crate::message::{Content, Line, LineBytes, MediaLine, Observer, Page, TreePlace};
+use crate::layout::TreePlace;
+use crate::message::{Content, Line, LineBytes, MediaLine, Observer, Page};
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 

@@ -31,7 +31,8 @@ pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, Memory, Reencr
 pub use undo::LogCodec;
 pub use work::{Lines, Work};
 
-use crate::message::{CounterBlock, Coverage, Line, LineBytes, ShadowRegion};
+use crate::layout::{Coverage, ShadowRegion};
+use crate::message::{CounterBlock, Line, LineBytes};
 use crate::parts::Counter;
 
 /// The encryption mechanisms of a design, as a boot needs them. Blocks are 64-byte counter blocks as stored on the

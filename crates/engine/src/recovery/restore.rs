@@ -2,7 +2,8 @@
 //! decrypted, and the lines that have been restored to the caches.
 
 use super::LineCodec;
-use crate::message::{Line, LineBytes, OnChipLine, ShadowRegion, ShadowRegisters, SlotMetadata, xor};
+use crate::layout::{ShadowRegion, ShadowRegisters, SlotMetadata};
+use crate::message::{Line, LineBytes, OnChipLine, xor};
 use crate::parts::{Counter, StampSource};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

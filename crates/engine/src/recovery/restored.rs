@@ -4,10 +4,8 @@
 
 use super::media_writer::MediaWriter;
 use super::{Alarm, TreeCodec};
-use crate::message::{
-    Content, CounterBlock, LineBytes, LineHash, LineTree, MediaLine, MediaUnit, Observer, StaleBit, StaleBits,
-    TableEntry, TreeNode, TreePlace,
-};
+use crate::layout::{LineHash, LineTree, StaleBit, StaleBits, TableEntry, TreePlace};
+use crate::message::{Content, CounterBlock, LineBytes, MediaLine, MediaUnit, Observer, TreeNode};
 use crate::parts::LowBitsScheme;
 use std::collections::BTreeMap;
 

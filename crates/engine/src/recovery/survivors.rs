@@ -1,8 +1,7 @@
 //! What survives a power failure: the media, what the persistence domain drains to them, and registers.
 
-use crate::message::{
-    Content, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, MediaUnit, OnChipLine, Page, ShadowRegisters,
-};
+use crate::layout::{LogSnapshot, ShadowRegisters};
+use crate::message::{Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, OnChipLine, Page};
 use rustc_hash::FxHashMap;
 
 /// The media at a power failure. Read-only: a boot keeps its writes separately, so that one image serves every crash

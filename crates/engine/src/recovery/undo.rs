@@ -2,10 +2,8 @@
 //! surviving set of registers is read completely, then its lines are restored, newest first. The log itself is not
 //! changed until its set is freed, so an interrupted boot is simply repeated.
 
-use crate::message::{
-    BucketMetadata, CipherBlock, CoreId, IV_BYTES, Line, LineBytes, LogBucket, LogHeader, LogLayout, LogRegion,
-    LogSnapshot,
-};
+use crate::layout::{BucketMetadata, CipherBlock, IV_BYTES, LogBucket, LogHeader, LogLayout, LogRegion, LogSnapshot};
+use crate::message::{CoreId, Line, LineBytes};
 use crate::parts::FeedbackSource;
 use std::cmp::Reverse;
 

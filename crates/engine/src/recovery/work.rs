@@ -3,7 +3,8 @@
 //! A step fetches what it needs from the media and keeps nothing but the counter block and the line of MACs in hand. What a
 //! step has computed is known to it. Nodes on the way to the root are fetched once, because verified nodes are cached.
 
-use crate::message::{MacLayout, MediaLine, MediaUnit};
+use crate::layout::MacLayout;
+use crate::message::{MediaLine, MediaUnit};
 use serde::Serialize;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};

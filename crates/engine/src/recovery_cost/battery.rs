@@ -4,7 +4,8 @@ use super::model::{Memory, times};
 use crate::cache;
 use crate::config::Machine;
 use crate::controller;
-use crate::message::{Line, LineTree, ShadowRegion};
+use crate::layout::{LineTree, ShadowRegion};
+use crate::message::Line;
 use crate::parts::{CounterStore, CrashDrain, Design, DrainPath, ShadowIntegrity};
 use crate::recovery::{Lines, Work};
 

@@ -5,10 +5,10 @@
 use crate::cache;
 use crate::config::{Geometry, Machine};
 use crate::controller;
-use crate::message::{
-    CounterBlock, Coverage, LINES_PER_PAGE, LOG_RECORD_LINES, Line, LineTree, LogLayout, MacBlock, MacLayout,
-    MediaLine, MediaOp, ShadowRegion, StaleBits, TreeNode, TreePlace, TreeShape,
+use crate::layout::{
+    Coverage, LOG_RECORD_LINES, LineTree, LogLayout, MacLayout, ShadowRegion, StaleBits, TreePlace, TreeShape,
 };
+use crate::message::{CounterBlock, LINES_PER_PAGE, Line, MacBlock, MediaLine, MediaOp, TreeNode};
 use crate::parts::{CounterStore, Design, RecoveryStep, RestoreInto, ShadowIntegrity, ShadowTable};
 use crate::power::{GlobalCounterSurvives, Survival};
 use crate::recovery::{Lines, Work};

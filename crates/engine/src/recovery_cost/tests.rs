@@ -5,13 +5,14 @@ use super::small::{Counted, counted, small_machine};
 use super::time::Clock;
 use super::*;
 use crate::assembly::{LineSystem, boot_codec, encryption_parts, memory_map};
+use crate::cache;
 use crate::config::{MacPlacement, Variant, load_machine};
+use crate::design;
 use crate::message::{BaseImage, Line, NoObserver, OnChipLine};
 use crate::power::{PowerLoss, held};
 use crate::recovery::{HeldState, LineCodec, Lines};
 use crate::run::answered;
 use crate::trace::EmptyBase;
-use crate::{cache, design};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -131,7 +132,7 @@ proptest! {
 fn memory_of(pages: u64, arity: u32) -> Memory {
     let design = design::find("anubis-agit-plus", Variant::Hardened).unwrap();
     let memory = Memory::of(&design, &machine(&[]));
-    let tree = memory.tree.map(|_| crate::message::TreeShape::new(pages, arity));
+    let tree = memory.tree.map(|_| crate::layout::TreeShape::new(pages, arity));
     Memory { lines: pages * 64, tree, ..memory }
 }
 

@@ -6,7 +6,8 @@ mod tests;
 
 use crate::config::ConfigError;
 use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes, MediaLayout, MediaLine, MediaUnit, Observer, Page};
+use crate::layout::MediaLayout;
+use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, Page};
 use crate::output::{self, Unfinished};
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -1,7 +1,8 @@
 //! The file of a timeline: with another writer at work, with a link in its way, and when the run fails.
 
 use super::Timeline;
-use crate::message::{Line, MediaLayout, Observer};
+use crate::layout::MediaLayout;
+use crate::message::{Line, Observer};
 use std::fs;
 use std::os::unix::fs::symlink;
 

@@ -1,14 +1,14 @@
 //! What the controller answers, compared with a reference that is one map from lines to bytes: whatever a design does
 //! to counters, pads, queues and pages under re-encryption, a read finds the newest write that was sent before it.
 
-use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, AesHold, ByteSize, CounterOrganisation, CounterPlacement, Machine, Variant};
 use counterpoint_engine::controller::Response;
-use counterpoint_engine::design;
 use counterpoint_engine::design::faults::Fault;
 use counterpoint_engine::kernel::Ps;
-use counterpoint_engine::message::{BaseImage, Coverage, Line, LineBytes, NoObserver};
+use counterpoint_engine::layout::Coverage;
+use counterpoint_engine::message::{BaseImage, Line, LineBytes, NoObserver};
 use counterpoint_engine::parts::Design;
+use counterpoint_engine::{LineSystem, design};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

@@ -6,7 +6,8 @@ use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, AddressMapping, CounterPlacement, Machine, Variant};
 use counterpoint_engine::design::{self, faults::Fault};
 use counterpoint_engine::kernel::Ps;
-use counterpoint_engine::message::{CounterBlock, Coverage, MediaLine, NoObserver};
+use counterpoint_engine::layout::Coverage;
+use counterpoint_engine::message::{CounterBlock, MediaLine, NoObserver};
 
 fn machine() -> Machine {
     let mut machine = config::preset("counter-atomicity").unwrap();

@@ -2,11 +2,11 @@
 //! queue that nothing leaves meanwhile. Every line comes with its counter block. With counter write reduction only the
 //! last of the 64 copies is left, so 65 lines reach the device instead of 128.
 
-use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, CounterPlacement, Machine, Variant};
 use counterpoint_engine::controller::{ControllerStats, Response};
-use counterpoint_engine::design;
-use counterpoint_engine::message::{BaseImage, Coverage, Line, LineBytes, MediaLine, NoObserver, Page};
+use counterpoint_engine::layout::Coverage;
+use counterpoint_engine::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, Page};
+use counterpoint_engine::{LineSystem, design};
 use std::sync::Arc;
 
 /// Memory in which nothing was ever written.

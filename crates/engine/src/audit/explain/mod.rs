@@ -11,7 +11,8 @@ use super::hardware_log::{UndoReport, told};
 use super::lines::{Id, Lines, Role};
 use super::shadow::ShadowCache;
 use super::transaction::{Finding, Stage, Transactions};
-use crate::message::{CoreId, Coverage, Line};
+use crate::layout::Coverage;
+use crate::message::{CoreId, Line};
 
 /// The information that explanations are made from.
 #[derive(Clone, Copy)]

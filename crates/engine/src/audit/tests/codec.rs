@@ -4,7 +4,8 @@
 use super::fixture::{KEY, LOG_KEY, Populated};
 use crate::audit::CounterLayout;
 use crate::cipher::FeedbackCipher;
-use crate::message::{BaseImage, CipherBlock, CounterBlock, Coverage, Line, LineBytes, LogRegion, Page};
+use crate::layout::{CipherBlock, Coverage, LogRegion};
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes, Page};
 use crate::parts::Counter;
 use crate::recovery::{LineCodec, LogCodec, ReencryptionStatus};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};

@@ -4,9 +4,8 @@
 use super::eadr_fixture::*;
 use super::fixture::{DATA, ProgramFault, crypt, undo_pair};
 use crate::audit::{AuditSetup, Auditor, Rule};
-use crate::message::{
-    DrainedWrite, Line, LineBytes, MediaLine, Observer, Op, OpBuffer, OpSource, Page, ShadowRegisters,
-};
+use crate::layout::ShadowRegisters;
+use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, Observer, Op, OpBuffer, OpSource, Page};
 use crate::parts::StampSource;
 use std::collections::BTreeMap;
 

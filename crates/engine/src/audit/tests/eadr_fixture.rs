@@ -3,7 +3,8 @@
 
 use super::fixture::{KEY, Populated, crypt};
 use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, ProgramFacts};
-use crate::message::{CounterBlock, DrainedWrite, Line, LineBytes, MediaLine, Observer, ShadowRegion, ShadowRegisters};
+use crate::layout::{ShadowRegion, ShadowRegisters};
+use crate::message::{CounterBlock, DrainedWrite, Line, LineBytes, MediaLine, Observer};
 use crate::parts::{LineAtomicity, StampSource};
 use std::sync::Arc;
 

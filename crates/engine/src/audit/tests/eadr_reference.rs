@@ -6,7 +6,8 @@ use super::eadr_fixture::*;
 use super::fixture::{TestCodec, crypt};
 use crate::audit::Auditor;
 use crate::audit::secrecy::Leak;
-use crate::message::{BaseImage, DrainedWrite, Line, LineBytes, MediaLine, Observer, Page, ShadowRegisters};
+use crate::layout::ShadowRegisters;
+use crate::message::{BaseImage, DrainedWrite, Line, LineBytes, MediaLine, Observer, Page};
 use crate::parts::StampSource;
 use crate::recovery::{LineCodec, ReencryptionStatus};
 use proptest::prelude::*;
@@ -229,7 +230,7 @@ impl Reference {
 }
 
 fn line_block(line: Line) -> crate::message::CounterBlock {
-    crate::message::Coverage::PAGE.block(line)
+    crate::layout::Coverage::PAGE.block(line)
 }
 
 /// Everything of a durable state that a boot can distinguish.

@@ -3,9 +3,10 @@
 
 use crate::audit::ledger::{Ledger, ledger_channel};
 use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, LogFacts, ProgramFacts};
+use crate::layout::LogSnapshot;
 use crate::message::{
-    BaseImage, ByteView, Content, CoreId, CounterBlock, Line, LineBytes, LogSnapshot, MediaLine, Observer, Op,
-    OpBuffer, OpSource, Page, ProgramLayout, ProgramRecovery, RecoveryReport,
+    BaseImage, ByteView, Content, CoreId, CounterBlock, Line, LineBytes, MediaLine, Observer, Op, OpBuffer, OpSource,
+    Page, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
 use crate::parts::LineAtomicity;
 use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus};

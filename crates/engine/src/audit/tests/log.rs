@@ -9,9 +9,8 @@ use crate::audit::{Auditor, CounterLayout, Rule};
 use crate::cipher::FeedbackCipher;
 use crate::crash::tests::survivors;
 use crate::crash::{CrashPlan, Explorer};
-use crate::message::{
-    BucketMetadata, CipherBlock, Coverage, Line, LineBytes, LogHeader, LogLayout, MediaLine, Observer,
-};
+use crate::layout::{BucketMetadata, CipherBlock, Coverage, LogHeader, LogLayout};
+use crate::message::{Line, LineBytes, MediaLine, Observer};
 use crate::parts::{LineAtomicity, RecoveryStep};
 use crate::recovery::{Boot, LineCodec};
 use proptest::prelude::*;

@@ -3,10 +3,9 @@
 
 use super::fixture::{KEY, LOG_KEY, Machine, Populated, WriteStyle, cfb_encrypt};
 use crate::audit::{CounterLayout, LogFacts, ProgramFacts, TransactionRecord, ledger_channel};
-use crate::message::LogSnapshot;
+use crate::layout::{BucketMetadata, CipherBlock, LogBucket, LogHeader, LogLayout, LogRegion, LogSnapshot};
 use crate::message::{
-    BucketMetadata, ByteView, CipherBlock, CoreId, Line, LineBytes, LogBucket, LogHeader, LogLayout, LogRegion,
-    MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport,
+    ByteView, CoreId, Line, LineBytes, MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
 use std::sync::Arc;
 use std::sync::mpsc::Sender;

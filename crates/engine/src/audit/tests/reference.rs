@@ -4,12 +4,12 @@
 use super::fixture::*;
 use crate::audit::{Auditor, CounterLayout, TransactionRecord};
 use crate::kernel::Ps;
+use crate::layout::Coverage;
 use crate::message::{
-    BaseImage, ByteView, CoreId, CounterBlock, Coverage, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery,
+    BaseImage, ByteView, CoreId, CounterBlock, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery,
 };
 use crate::parts::LineAtomicity;
-use crate::recovery::LineCodec;
-use crate::recovery::ReencryptionStatus;
+use crate::recovery::{LineCodec, ReencryptionStatus};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

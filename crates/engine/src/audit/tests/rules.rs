@@ -3,9 +3,9 @@
 
 use super::fixture::*;
 use crate::audit::{Auditor, CounterLayout, ProgramFacts, Rule, TransactionRecord, ledger_channel};
+use crate::layout::Coverage;
 use crate::message::{
-    BaseImage, ByteView, CoreId, Coverage, Line, LineBytes, MediaLine, Observer, ProgramLayout, ProgramRecovery,
-    RecoveryReport,
+    BaseImage, ByteView, CoreId, Line, LineBytes, MediaLine, Observer, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
 use crate::parts::LineAtomicity;
 use std::collections::{BTreeMap, BTreeSet};

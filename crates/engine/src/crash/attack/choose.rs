@@ -5,7 +5,8 @@ use super::tampered::stored;
 use super::versions::{Kind, Version, Versions};
 use super::{Attack, Changes, Target};
 use crate::kernel::Random;
-use crate::message::{CounterBlock, Line, LineBytes, MacLayout, MediaLine, MediaUnit, TreeNode, TreePlace};
+use crate::layout::{MacLayout, TreePlace};
+use crate::message::{CounterBlock, Line, LineBytes, MediaLine, MediaUnit, TreeNode};
 use crate::recovery::{LineCodec, Media};
 
 /// How often a draw is repeated if it would change nothing.

@@ -5,7 +5,8 @@ use super::{run, survivors};
 use crate::audit::tests::fixture::{Machine, OverflowStyle, ProgramFault, WriteStyle, undo_pair};
 use crate::audit::{AuditSetup, Auditor, CounterLayout, Rule};
 use crate::crash::*;
-use crate::message::{Coverage, Line, Observer};
+use crate::layout::Coverage;
+use crate::message::{Line, Observer};
 use crate::parts::{LineAtomicity, RecoveryStep};
 use crate::recovery::{AdrSnapshot, GlobalCounter};
 

@@ -1,7 +1,8 @@
 //! What a boot does with counter blocks, nodes and what memory says about them, over media that the test has made.
 
 use super::LineMachine;
-use crate::message::{CounterBlock, Line, LineBytes, MediaLine, MediaUnit, TableEntry, TreeNode, TreePlace};
+use crate::layout::{TableEntry, TreePlace};
+use crate::message::{CounterBlock, Line, LineBytes, MediaLine, MediaUnit, TreeNode};
 use crate::recovery::{LineCodec, Media, Memory};
 use std::collections::BTreeSet;
 

@@ -5,7 +5,8 @@ use crate::audit::tests::fixture::{Machine, ProgramFault, WriteStyle, undo_pair}
 use crate::audit::{AuditSetup, Auditor, CounterLayout, EadrFacts, Rule, Violation};
 use crate::crash::nested::Nested;
 use crate::crash::*;
-use crate::message::{Coverage, Line, Observer};
+use crate::layout::Coverage;
+use crate::message::{Line, Observer};
 use crate::parts::{Battery, Forbidden, LineAtomicity, RecoveryStep};
 use crate::power::{GlobalCounterSurvives, Survival};
 use crate::recovery::AdrSnapshot;

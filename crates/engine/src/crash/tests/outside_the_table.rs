@@ -2,7 +2,8 @@
 //! the tree that protects the table.
 
 use super::LineMachine;
-use crate::message::{Line, LineBytes, MediaLine, MediaUnit, TreePlace};
+use crate::layout::TreePlace;
+use crate::message::{Line, LineBytes, MediaLine, MediaUnit};
 use crate::recovery::{Media, Memory};
 use std::collections::BTreeSet;
 

@@ -1,14 +1,16 @@
 //! A tree over the shadow cache: every line that is restored from it is the one that the battery wrote last.
 
 use crate::assembly::{LineSystem, boot_codec, encryption_parts, memory_map};
+use crate::cache;
 use crate::config::{Machine, Variant, load_machine};
+use crate::design;
 use crate::design::faults::Fault;
-use crate::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, OnChipLine, ShadowRegion, xor};
+use crate::layout::ShadowRegion;
+use crate::message::{BaseImage, Line, LineBytes, MediaLine, NoObserver, OnChipLine, xor};
 use crate::parts::{Battery, Counter, Design};
 use crate::power::{Drained, PowerLoss};
 use crate::recovery::{Alarm, Boot, BootStep, HeldState, LineCodec, Media, Memory, SchemeCodec};
 use crate::trace::EmptyBase;
-use crate::{cache, design};
 use std::sync::Arc;
 
 const DESIGNS: [&str; 2] = ["bbe-tree", "sepencr-tree"];
@@ -137,11 +139,7 @@ fn what_is_written_where_nothing_was_is_refused_or_says_nothing() {
         let (metadata, _) = rig.region.metadata(rig.region.slots - 1);
         for (stamp, alarm) in [(0, None), (u64::MAX, Some(Alarm::ShadowRoot))] {
             let mut bytes = [0; 64];
-            crate::message::SlotMetadata::put(
-                Some(crate::message::SlotMetadata { line: Line(1), stamp }),
-                &mut bytes,
-                0,
-            );
+            crate::layout::SlotMetadata::put(Some(crate::layout::SlotMetadata { line: Line(1), stamp }), &mut bytes, 0);
             let mut media = drained_to(image, &drained);
             media.store(MediaLine::data(metadata), &bytes);
             assert_eq!(rig.boot(&drained, &media), alarm, "{name} {stamp}");

@@ -3,7 +3,8 @@
 use super::*;
 use crate::config::{ByteSize, CoreRegion};
 use crate::device::tests::test_machine;
-use crate::message::{Coverage, Line, MacLayout, PAGE_BYTES, TreeShape};
+use crate::layout::{Coverage, MacLayout, TreeShape};
+use crate::message::{Line, PAGE_BYTES};
 use proptest::prelude::*;
 use std::collections::HashSet;
 

@@ -1,13 +1,13 @@
 //! The verdict on a space of factors equals that on its states, enumerated one by one.
 
 use crate::audit::ledger_channel;
+use crate::layout::Coverage;
 use crate::legal_states::history::{History, InFlight};
 use crate::legal_states::judge::{Pick, Verdict, judge};
 use crate::legal_states::search::{Guide, Search};
 use crate::legal_states::space::{Candidate, Reading, Space};
 use crate::message::{
-    BaseImage, ByteView, CoreId, Coverage, Line, LineBytes, ProgramLayout, ProgramRecovery, RecoveryReport,
-    RepeatedRecovery,
+    BaseImage, ByteView, CoreId, Line, LineBytes, ProgramLayout, ProgramRecovery, RecoveryReport, RepeatedRecovery,
 };
 use proptest::prelude::*;
 use std::sync::Arc;

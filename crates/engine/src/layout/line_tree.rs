@@ -1,7 +1,7 @@
 //! A hash tree over numbered lines of which few differ from zeros, for what is small enough to be hashed on the chip: the lines
 //! of a shadow table, or of a shadow cache. Only what differs from a tree over zeros is kept.
 
-use super::LineBytes;
+use crate::message::LineBytes;
 use rustc_hash::FxHashMap;
 
 const ARITY: u64 = 8;

@@ -1,7 +1,7 @@
 //! An entry of a shadow table with the contents of a block (Abu Zubair and Awad, ISCA 2019, Anubis for SGX trees): 64 bytes
 //! with the block's number, a MAC of 56 bits, and the lowest 49 bits of each of its eight counters.
 
-use super::{LineBytes, MediaLine};
+use crate::message::{LineBytes, MediaLine};
 
 /// Bits of a counter that an entry has.
 pub const ENTRY_COUNTER_BITS: usize = 49;

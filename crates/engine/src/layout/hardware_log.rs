@@ -10,7 +10,7 @@
 //! seven lines. With chains, a bucket has one line of metadata (Valid Header Number and the two initial vectors), then
 //! all headers, then all logged lines one after another: a record that was closed early leaves no gap.
 
-use super::{CoreId, LINE_BYTES, Line, LineBytes, PAGE_BYTES};
+use crate::message::{CoreId, LINE_BYTES, Line, LineBytes, PAGE_BYTES};
 
 /// Logged lines in a record (easy-pm section III-B).
 pub const LOG_RECORD_LINES: usize = 7;

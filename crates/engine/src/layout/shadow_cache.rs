@@ -1,5 +1,5 @@
-//! The contents of the caches when power fails, and the shadow cache: a part of memory with a slot for every data slot
-//! of the caches, to which their dirty lines are drained on battery (sepencr section IV-C).
+//! The shadow cache: a part of memory with a slot for every data slot of the caches, to which their dirty lines are drained on
+//! battery (sepencr section IV-C).
 //!
 //! ```text
 //! region:  data lines, one per slot | metadata lines, one per four slots
@@ -8,44 +8,13 @@
 //! Slots are numbered level by level from the first, cache by cache, way by way. The pad of slot `n` is made for
 //! address `memory + n x 64`, which no data line has.
 
-use super::{CoreId, LINE_BYTES, Line, LineBytes, LineHash, LineTree, MediaLine, PAGE_BYTES};
+use super::{LineHash, LineTree};
+use crate::message::{LINE_BYTES, Line, LineBytes, PAGE_BYTES};
 use std::collections::BTreeMap;
 
 /// How many slots share a line of metadata.
 const SLOTS_PER_LINE: u64 = 4;
 const TAG_VALID: u64 = 1 << 63;
-
-/// A dirty line in the caches at power loss.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OnChipLine {
-    /// The line's slot, numbered over all caches.
-    pub slot: u64,
-    /// The cache level, 1 to 3; 0 if it is not known.
-    pub level: u8,
-    /// The core whose cache holds the line; 0 for a shared cache.
-    pub core: CoreId,
-    /// The line that the slot holds.
-    pub line: Line,
-    /// The bytes in the data array: ciphertext if the caches are encrypted.
-    pub resident: LineBytes,
-    /// The bytes that the program stored. For observers, not for the drain.
-    pub plaintext: LineBytes,
-    /// Whether this is the newest copy: no level above holds the line dirty.
-    pub newest: bool,
-}
-
-/// A write that left the chip on battery power.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DrainedWrite {
-    /// The data line, counter block, line of MACs or tree node that was written.
-    pub media: MediaLine,
-    /// The bytes that crossed the bus.
-    pub bytes: LineBytes,
-    /// The cached line that the bytes hold and its plaintext, if they hold one.
-    pub carries: Option<(Line, LineBytes)>,
-    /// Whether the line is flagged as unencrypted.
-    pub in_the_clear: bool,
-}
 
 /// The region of memory that holds the shadow cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! The shape of the caches of security metadata.
 
-use super::MediaLine;
+use crate::message::MediaLine;
 
 /// The sets and ways of the metadata caches.
 #[derive(Clone, Copy, Debug)]

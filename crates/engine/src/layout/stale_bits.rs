@@ -2,7 +2,8 @@
 //! 2021, STAR): one bit for each, 512 to a line; above them one bit for each line that is not zero, and so on up to one line.
 //! Pure arithmetic.
 
-use super::{CounterBlock, TreeNode, TreePlace, TreeShape};
+use super::{TreePlace, TreeShape};
+use crate::message::{CounterBlock, TreeNode};
 
 const BITS_SHIFT: u32 = 9;
 const BITS: u64 = 1 << BITS_SHIFT;

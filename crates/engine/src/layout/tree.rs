@@ -1,6 +1,6 @@
 //! The shape of an integrity tree over counter blocks: pure arithmetic on node numbers.
 
-use super::{CounterBlock, MediaLine, MediaUnit, TreeNode};
+use crate::message::{CounterBlock, MediaLine, MediaUnit, TreeNode};
 
 /// What a node covers, or the node itself: a counter block is at level 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
