@@ -49,7 +49,8 @@ mod tests;
 
 pub use assembly::{Job, LineSystem, System};
 pub use crash::CrashCase;
+pub use kernel::Failure;
 pub use legal_states::explore_legal;
 pub use run::{
-    Bases, Failure, LineHost, LineReport, ResponseTimes, Session, Source, run_line_trace, simulate, simulate_observed,
+    Bases, LineHost, LineReport, ResponseTimes, Session, Source, run_line_trace, simulate, simulate_observed,
 };

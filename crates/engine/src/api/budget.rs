@@ -1,7 +1,6 @@
 //! The end of an exploration that its caller or the clock decides.
 
-use crate::config::ConfigError;
-use crate::run::Failure;
+use crate::kernel::{ConfigError, Failure};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

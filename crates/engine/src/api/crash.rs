@@ -6,16 +6,17 @@ use super::request::{self, CRASH, Common, Crash, Explore, Given, Window};
 use super::runs::{Opened, unless_interrupted};
 use super::{Progress, processors};
 use crate::assembly::memory_map;
-use crate::config::{self, ConfigError, RunConfig};
+use crate::config::{self, RunConfig};
 use crate::crash::{
     Asked, Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, Reach, Region, blame, check_crashable,
     shrink,
 };
 use crate::crash_view;
+use crate::kernel::{ConfigError, Failure, workers};
 use crate::legal_states::{self, RecordedLegal, explore_legal, explore_recorded};
 use crate::parts::Design;
 use crate::run::host_memory::{self, Needs, Purpose};
-use crate::run::{Annotated, Failure, Source, workers};
+use crate::run::{Annotated, Source};
 use crate::user_recovery::{OwnRecovery, Preflight, RecoverySettings, TIMEOUT_SECONDS};
 use serde::Serialize;
 use std::path::PathBuf;

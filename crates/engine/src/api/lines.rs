@@ -3,9 +3,10 @@
 use super::Progress;
 use super::request::{Lines, TIMING};
 use super::runs::{interrupted, unless_interrupted};
-use crate::config::{ConfigError, RunConfig};
+use crate::config::RunConfig;
+use crate::kernel::{ConfigError, Failure, workers};
 use crate::parts::Design;
-use crate::run::{Failure, run_line_trace, workers};
+use crate::run::run_line_trace;
 use crate::trace::lines::LineTrace;
 use crate::workload;
 use rayon::prelude::*;

@@ -2,8 +2,8 @@
 
 use super::request::Crash;
 use super::runs::Opened;
-use crate::config::ConfigError;
 use crate::crash::Region;
+use crate::kernel::ConfigError;
 use crate::run::Source;
 use crate::trace::Marks;
 

@@ -18,8 +18,9 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{self, ConfigError, Machine, Variant};
+use crate::config::{self, Machine, Variant};
 use crate::design::{self, faults::Fault};
+use crate::kernel::ConfigError;
 use crate::parts::Design;
 use crate::run::{ENGINE_BUILD, ENGINE_VERSION};
 use crate::workload;
@@ -27,8 +28,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 pub use crate::design::{check_set, text as design_file};
-pub use crate::run::workers::processors;
-pub use crate::run::{Failure as Error, Session};
+pub use crate::kernel::Failure as Error;
+pub use crate::kernel::workers::processors;
+pub use crate::run::Session;
 pub use crate::trace::{TraceWritten, write_trace};
 pub use check::{annotations, check};
 pub use crash::{crash, scene};

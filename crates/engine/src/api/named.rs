@@ -1,8 +1,9 @@
 //! What a request names: events, seeded faults, omissions and attacks.
 
-use crate::config::{ConfigError, unknown_name};
+use crate::config::unknown_name;
 use crate::crash::AttackPlan;
 use crate::design::faults::Fault;
+use crate::kernel::ConfigError;
 use crate::message::Omission;
 use crate::parts::Design;
 use crate::workload;

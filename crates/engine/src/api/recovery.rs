@@ -4,10 +4,10 @@ use super::Progress;
 use super::request::{self, Recovery};
 use super::runs::unless_interrupted;
 use crate::assembly::encryption;
-use crate::config::{self, CORES_MAX, ConfigError};
+use crate::config::{self, CORES_MAX};
 use crate::design;
+use crate::kernel::{ConfigError, Failure};
 use crate::recovery_cost::{CostReport, PAPERS_NS_PER_LINE, cost, sized, small};
-use crate::run::Failure;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

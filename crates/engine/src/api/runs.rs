@@ -1,14 +1,14 @@
 //! Simulations: batches of runs, and replays of traces.
 
-use super::lines;
 use super::request::{self, Run, TIMING};
-use super::{Progress, Session};
+use super::{Progress, Session, lines};
 use crate::assembly::memory_map;
 use crate::attribution::{Places, SiteWatch, by_line};
-use crate::config::{ConfigError, RunConfig};
+use crate::config::RunConfig;
+use crate::kernel::{ConfigError, Failure, workers};
 use crate::parts::Design;
 use crate::run::host_memory::{self, Needs, Purpose};
-use crate::run::{Bases, Failure, Source, simulate, simulate_observed, workers};
+use crate::run::{Bases, Source, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload::BaseKey;
 use serde_json::{Value, json};

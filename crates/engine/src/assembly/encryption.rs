@@ -2,9 +2,9 @@
 //! combined.
 
 use crate::cipher::{FeedbackCipher, Keys, MacCipher, PadCipher};
-use crate::config::{self, ConfigError, Geometry, Machine};
+use crate::config::{self, Geometry, Machine};
 use crate::controller::{self, EncryptionParts, IntegrityParts, LogParts, TreeParts};
-use crate::kernel::Random;
+use crate::kernel::{ConfigError, Random};
 use crate::layout::{LogRegion, MediaLayout, MetadataShape, ShadowRegion, TreeShape};
 use crate::mechanism::bonsai_tree::BonsaiTree;
 use crate::mechanism::counter_tree::{CounterTree, Counting};

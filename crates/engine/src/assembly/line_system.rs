@@ -1,10 +1,10 @@
 //! Controller and device alone, driven by lines: used for line traces and by other simulators.
 
 use super::encryption::encryption_parts;
-use crate::config::{ConfigError, Machine};
+use crate::config::Machine;
 use crate::controller::{Context, Controller, Response};
 use crate::device::Device;
-use crate::kernel::{Ps, Queue};
+use crate::kernel::{ConfigError, Ps, Queue};
 use crate::message::{
     BaseImage, ControllerEvent, CoreId, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MemoryRequest,
     NoObserver, Observer, WriteToken,

@@ -2,7 +2,8 @@
 //! shadow cache is.
 
 use crate::cache;
-use crate::config::{BatterySupply, ByteSize, ConfigError, Geometry, Machine, RunConfig};
+use crate::config::{BatterySupply, ByteSize, Geometry, Machine, RunConfig};
+use crate::kernel::ConfigError;
 use crate::layout::ShadowRegion;
 use crate::message::{LINE_BYTES, Line};
 use crate::parts::{Battery, Design};

@@ -3,11 +3,11 @@
 use super::encryption_parts;
 use super::memory_map::shadow_region;
 use crate::cache::{CacheParts, Hierarchy};
-use crate::config::{ConfigError, Machine, RunConfig};
+use crate::config::{Machine, RunConfig};
 use crate::controller::{Context, Controller, EncryptionParts, Response};
 use crate::cpu::{Core, CoreContext};
 use crate::device::Device;
-use crate::kernel::{Ps, Queue};
+use crate::kernel::{ConfigError, Ps, Queue};
 use crate::layout::ShadowRegisters;
 use crate::message::{
     BaseImage, CachePort, CoreEvent, CoreId, Event, Line, LineBytes, NoObserver, Observer, OnChipLine, OpSource,

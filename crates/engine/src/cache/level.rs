@@ -3,8 +3,8 @@
 //! With pads, half of the ways hold pads, made once, one for each slot of the other half. Bytes are stored
 //! exclusive-ored with the pad of their slot (sepencr section IV-D). Only the ways that hold data have slots.
 
-use crate::config::{CacheLevel, ConfigError};
-use crate::kernel::Ps;
+use crate::config::CacheLevel;
+use crate::kernel::{ConfigError, Ps};
 use crate::message::{LINE_BYTES, Line, LineBytes, xor};
 
 /// The tag of an empty way; no program address reaches it.

@@ -1,8 +1,8 @@
 //! What a design decides about the caches, and its consequences: which ways hold data, and how long an access takes.
 
 use super::level::Level;
-use crate::config::{CacheLevel, ConfigError, Machine};
-use crate::kernel::{Ps, ns_to_ps};
+use crate::config::{CacheLevel, Machine};
+use crate::kernel::{ConfigError, Ps, ns_to_ps};
 use crate::message::{LINE_BYTES, LineBytes};
 use crate::parts::CachePads;
 

@@ -1,7 +1,7 @@
 //! The annotations of a recorded program by source line.
 
 use crate::attribution::{Place, place_of, places, wrappers_and};
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::trace::{Done, Steps};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -6,9 +6,10 @@
 use super::kind::Kind;
 use super::report::{Cost, Finding};
 use crate::config::RunConfig;
+use crate::kernel::{Failure, workers};
 use crate::message::ProgramForm;
 use crate::parts::Design;
-use crate::run::{Bases, Failure, Source, simulate, workers};
+use crate::run::{Bases, Source, simulate};
 use crate::trace::{Omitted, Trace};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -20,7 +20,7 @@ mod shadow;
 mod tests;
 
 use crate::attribution::{places, wrappers_and};
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::trace::Steps;
 use shadow::Shadow;
 use std::ops::ControlFlow;

@@ -4,7 +4,7 @@
 
 use super::Key;
 use super::key_schedule::Aes;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::layout::CipherBlock;
 use crate::message::LineBytes;
 use aes::cipher::{Array, InnerIvInit};

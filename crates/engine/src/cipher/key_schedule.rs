@@ -1,7 +1,7 @@
 //! AES with a key of 128 or 256 bits. The block cipher is RustCrypto's (AES-NI if the processor has it).
 
 use super::Key;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use aes::cipher::{Array, KeyInit};
 use aes::{Aes128, Aes256};
 

@@ -7,7 +7,7 @@
 
 use super::Key;
 use super::key_schedule::Aes;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::message::{LINE_BYTES, Line, LineBytes};
 use aes::Block;
 use aes::cipher::{Array, BlockCipherEncrypt};

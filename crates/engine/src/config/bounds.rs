@@ -4,9 +4,10 @@ use super::excerpt::shown_name;
 use super::fields::FIELDS;
 use super::program::Program;
 use super::{
-    AddressMapping, ByteSize, CacheLevel, ConfigError, CoreRegion, CounterPlacement, Geometry, Integrity, MacPlacement,
-    Machine, RunConfig, SchedulingPolicy, WriteAcknowledged,
+    AddressMapping, ByteSize, CacheLevel, CoreRegion, CounterPlacement, Geometry, Integrity, MacPlacement, Machine,
+    RunConfig, SchedulingPolicy, WriteAcknowledged,
 };
+use crate::kernel::ConfigError;
 use crate::message::LINE_BYTES;
 
 /// Largest user data of a transaction, in bytes. A program does more in several transactions.

@@ -3,9 +3,10 @@
 use super::bounds::validate;
 use super::excerpt::shown_name;
 use super::fields::{FIELDS, Field, shown};
-use super::nearest::nearest;
+use super::nearest::{nearest, unknown_name};
 use super::presets::{self, preset_names};
-use super::{ConfigError, Machine, nearest::unknown_name, toml_file};
+use super::{Machine, toml_file};
+use crate::kernel::ConfigError;
 use std::path::Path;
 use toml::{Table, Value};
 

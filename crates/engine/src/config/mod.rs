@@ -36,11 +36,6 @@ pub use size::ByteSize;
 
 use crate::message::Omission;
 
-/// Bad input: one sentence that names the value, the allowed values or range, and the place.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ConfigError(pub String);
-
 /// Which reading of a paper is built if its text, read literally, is unsafe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]

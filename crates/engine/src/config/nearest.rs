@@ -1,7 +1,7 @@
 //! Suggestions for names that were probably meant.
 
-use super::ConfigError;
 use super::excerpt::shown_name;
+use crate::kernel::ConfigError;
 
 /// The candidate that is most similar to `name`, if it is close enough to be a typing error or begins with `name`.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -1,10 +1,11 @@
 //! The built-in machines, one per paper table. All but [`MOST_GENERAL`] are machine files on top of a base, as users
 //! write them.
 
+use super::Machine;
 use super::bounds::validate;
 use super::load::{from_table, parse_file};
 use super::nearest::unknown_name;
-use super::{ConfigError, Machine};
+use crate::kernel::ConfigError;
 
 /// Name and text of each preset.
 const PRESETS: [(&str, &str); 6] = [

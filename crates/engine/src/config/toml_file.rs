@@ -1,7 +1,7 @@
 //! A TOML file that a user wrote: its values, each with the line of its key.
 
-use super::ConfigError;
 use super::excerpt::{excerpt, shown_name};
+use crate::kernel::ConfigError;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -11,12 +11,13 @@ use crate::audit::{
 use crate::cipher::Keys;
 use crate::config::RunConfig;
 use crate::controller::EncryptionParts;
+use crate::kernel::Failure;
 use crate::layout::Coverage;
 use crate::message::{CoreId, OpSource};
 use crate::parts::{CounterScheme, Design, RecoveryStep, StampSource};
 use crate::power::Survival;
 use crate::recovery::SchemeCodec;
-use crate::run::{Bases, Failure, Source};
+use crate::run::{Bases, Source};
 use std::sync::Arc;
 
 /// A run that auditors observe.

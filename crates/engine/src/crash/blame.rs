@@ -13,9 +13,9 @@ use super::{Blame, Blamed, CrashPlan, CrashReport, Exploration, ReportedViolatio
 use crate::audit::Rule;
 use crate::config::RunConfig;
 use crate::design::{find, plaintext_of, unannotated_of};
+use crate::kernel::Failure;
 use crate::message::{Omission, ProgramForm};
 use crate::parts::Design;
-use crate::run::Failure;
 
 /// What is explored of another run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,8 +19,8 @@
 use super::{CrashReport, Exploration, ReportedViolation, Reproduction, Shape, Shrunk};
 use crate::audit::{Rule, Violation};
 use crate::config::RunConfig;
+use crate::kernel::Failure;
 use crate::message::LINE_BYTES;
-use crate::run::Failure;
 use crate::workload::footprint_min;
 
 /// Most rules whose violations are shrunk.

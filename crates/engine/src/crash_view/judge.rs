@@ -7,9 +7,9 @@ use super::recorder::Recorder;
 use crate::assembly::System;
 use crate::audit::{Auditor, CounterLayout, LineView, Rule, Violation, most_telling_first};
 use crate::crash::{Explorer, Judgement};
+use crate::kernel::Failure;
 use crate::message::{CoreId, Line, LineBytes};
 use crate::power::{Losses, PowerLoss, Survivors};
-use crate::run::Failure;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 

@@ -15,12 +15,12 @@ mod recorder;
 mod tests;
 
 use crate::assembly::System;
-use crate::config::ConfigError;
 use crate::crash::{Audited, CrashCase, CrashPlan, Disturbance, Explorer, audited, check_crashable};
+use crate::kernel::{ConfigError, Failure};
 use crate::message::CoreId;
 use crate::power::PowerLoss;
 use crate::recovery::LineCodec;
-use crate::run::{Bases, Failure, Watch};
+use crate::run::{Bases, Watch};
 use judge::Judge;
 use picture::Picture;
 use recorder::{Mark, Recorder};

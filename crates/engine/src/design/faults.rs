@@ -12,7 +12,8 @@
 //! - the 72-byte transfer of co-located counters: split in two, it is another design, `write-through`;
 //! - the register of bbe that advances before the line leaves: a drain on battery is never interrupted.
 
-use crate::config::{ConfigError, unknown_name};
+use crate::config::unknown_name;
+use crate::kernel::ConfigError;
 use crate::parts::{
     Admit, AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate, CounterVerification,
     CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog, LogChains, LogEncryption,

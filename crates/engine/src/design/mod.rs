@@ -9,7 +9,8 @@ mod keys;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{self, ConfigError, Variant, toml_file, unknown_name};
+use crate::config::{self, Variant, toml_file, unknown_name};
+use crate::kernel::ConfigError;
 use crate::parts::{Design, PartsList, ProgramForm};
 use draft::Draft;
 use file::Readings;

@@ -18,8 +18,8 @@ mod wear;
 pub use image::Image;
 pub use wear::MostWrites;
 
-use crate::config::{ConfigError, Geometry, Machine};
-use crate::kernel::Ps;
+use crate::config::{Geometry, Machine};
+use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
 use crate::message::{
     BaseImage, Content, DevicePort, Issued, Line, LineBytes, Location, MediaLine, MediaOp, MediaUnit,

@@ -25,10 +25,10 @@ pub use report::{CountReport, MemoryReport};
 pub use request::{Answer, Kind, Refusal, Request, WHOLE_LINE};
 
 use crate::assembly::{LineSystem, memory_map};
-use crate::config::{ConfigError, Machine, Variant, load_machine};
+use crate::config::{Machine, Variant, load_machine};
 use crate::controller::Response;
 use crate::design;
-use crate::kernel::{Ps, Slab};
+use crate::kernel::{ConfigError, Ps, Slab};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, NoObserver, Page, WriteToken, pieces};
 use crate::parts::{Design, PartsList};
 use crate::run::host_memory::{self, Needs};

@@ -1,10 +1,11 @@
-//! Simulated time, the event queue and seeded random streams.
+//! Simulated time, the event queue, seeded random streams, this computer's memory and threads, and why there is no result.
 //!
 //! Time is integer picoseconds. Events are ordered by (time, sequence number): two events at the same instant
 //! happen in the order in which they were scheduled, on every machine. One event is one indivisible hardware
 //! step; a power failure falls between two events.
 
 mod digest;
+mod failure;
 mod host;
 mod index;
 mod lists;
@@ -12,8 +13,10 @@ mod prefetch;
 mod queue;
 mod random;
 mod slab;
+pub(crate) mod workers;
 
 pub use digest::keyed_digest;
+pub use failure::{ConfigError, Failure};
 pub use host::HostMemory;
 pub use index::Index;
 pub use lists::Lists;

@@ -4,11 +4,12 @@
 use super::explorer::{LegalExplorer, LegalSetup, STATES_PER_POINT};
 use super::hardware::Hardware;
 use crate::assembly::{System, boot_codec, encryption_parts};
-use crate::config::{ConfigError, Machine};
+use crate::config::Machine;
 use crate::crash::{CrashCase, CrashPlan, CrashReport, CrashRun, Exploration, exercised, keep_ledgers};
+use crate::kernel::{ConfigError, Failure};
 use crate::layout::Coverage;
 use crate::recovery::LineCodec;
-use crate::run::{Bases, Failure, Watch};
+use crate::run::{Bases, Watch};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;

@@ -18,11 +18,11 @@ mod time;
 
 pub use on_chip::{OnChip, on_chip};
 
-use crate::config::{ByteSize, ConfigError, Machine};
+use crate::config::{ByteSize, Machine};
+use crate::kernel::{ConfigError, Failure};
 use crate::message::LINE_BYTES;
 use crate::parts::{Choice, Design, RecoveryStep, StepName};
 use crate::recovery::Work;
-use crate::run::Failure;
 use model::{Left, Memory, Sweep};
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;

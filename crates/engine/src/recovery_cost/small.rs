@@ -3,14 +3,14 @@
 
 use super::model::{Left, Memory};
 use crate::assembly::{LineSystem, boot_codec, encryption_parts};
-use crate::config::{self, ByteSize, ConfigError, Geometry, Machine};
-use crate::kernel::Random;
+use crate::config::{self, ByteSize, Geometry, Machine};
+use crate::kernel::{ConfigError, Failure, Random};
 use crate::layout::TreePlace;
 use crate::message::{BaseImage, Line, MediaLine, MediaUnit, NoObserver};
 use crate::parts::Design;
 use crate::power::{PowerLoss, held};
 use crate::recovery::{LineCodec, Work};
-use crate::run::{Failure, answered};
+use crate::run::answered;
 use crate::trace::EmptyBase;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -5,9 +5,9 @@
 //! A long sweep is simulated in part, and its time grows with its units: what follows repeats what was simulated.
 
 use super::model::{Memory, Sweep, Visits, accesses};
-use crate::config::{ConfigError, Machine};
+use crate::config::Machine;
 use crate::device::Device;
-use crate::kernel::{Ps, Random, ns_to_ps};
+use crate::kernel::{ConfigError, Ps, Random, ns_to_ps};
 use crate::layout::MediaLayout;
 use crate::message::{DevicePort, MediaLine, MediaOp};
 use crate::recovery::{Lines, Work};

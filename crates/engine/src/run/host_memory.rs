@@ -5,9 +5,9 @@
 
 use crate::audit;
 use crate::cache;
-use crate::config::{ByteSize, ConfigError, Machine, RunConfig};
+use crate::config::{ByteSize, Machine, RunConfig};
 use crate::controller;
-use crate::kernel::HostMemory;
+use crate::kernel::{ConfigError, HostMemory};
 use crate::message::LINE_BYTES;
 use crate::parts::Design;
 

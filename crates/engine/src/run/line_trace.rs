@@ -10,11 +10,11 @@
 
 use super::host_memory::{self, Needs};
 use super::response::{ResponseTimes, Responses};
-use super::{ENGINE_BUILD, ENGINE_VERSION, Failure};
+use super::{ENGINE_BUILD, ENGINE_VERSION};
 use crate::assembly::{LineSystem, memory_map};
-use crate::config::{ConfigError, RunConfig, config_digest};
+use crate::config::{RunConfig, config_digest};
 use crate::controller::Response;
-use crate::kernel::{Ps, ps_to_ns};
+use crate::kernel::{ConfigError, Failure, Ps, ps_to_ns};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer, mask_from_ranges};
 use crate::parts::{Design, PartsList};
 use crate::trace::Expected;

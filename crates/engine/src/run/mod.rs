@@ -14,7 +14,6 @@ mod session;
 mod simulate;
 mod source;
 mod watch;
-pub(crate) mod workers;
 
 pub(crate) use figures::Figures;
 pub use line_trace::{LineHost, LineReport, run_line_trace};
@@ -23,5 +22,4 @@ pub use response::ResponseTimes;
 pub use session::Session;
 pub use simulate::{ENGINE_BUILD, ENGINE_VERSION, simulate, simulate_observed};
 pub use source::{Annotated, Bases, Source};
-pub use watch::Failure;
 pub(crate) use watch::Watch;

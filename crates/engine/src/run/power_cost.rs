@@ -1,12 +1,11 @@
 //! The cost of a power failure at the end of a run: energy to drain the caches, with the constants of sepencr section
 //! V-C, and time to restore their lines at boot.
 
-use super::Failure;
 use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{LineSystem, System};
 use crate::config::{Machine, MetadataCache, RunConfig};
 use crate::controller::Response;
-use crate::kernel::{Ps, ps_to_ns};
+use crate::kernel::{Failure, Ps, ps_to_ns};
 use crate::layout::{LineHash, LineTree, ShadowRegion};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, NoObserver};
 use crate::parts::{CrashDrain, Design, RecoveryStep, RestoreInto, ShadowIntegrity};

@@ -1,7 +1,7 @@
 //! A session: populated memory that outlives a call. If a caller makes its runs one by one, those with equal bases
 //! still share them.
 
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::workload::{Base, BaseKey, Plan};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

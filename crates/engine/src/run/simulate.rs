@@ -1,12 +1,12 @@
 //! One simulation from configuration to report.
 
 use super::power_cost::{self, Held};
-use super::{Bases, Failure, Figures, Source, Watch};
+use super::{Bases, Figures, Source, Watch};
 use crate::assembly::System;
 use crate::cache::{CacheCounts, CacheStats};
 use crate::config::{Machine, RunConfig, config_digest};
 use crate::cpu::{Core, CoreStats};
-use crate::kernel::{Ps, ps_to_ns};
+use crate::kernel::{Failure, Ps, ps_to_ns};
 use crate::message::{LINE_BYTES, NoObserver, Observer};
 use crate::parts::Design;
 use crate::stats::{AtCrash, CacheReport, CoreReport, Host, Latency, Nvm, Recorded, RunReport, Stats};

@@ -1,8 +1,9 @@
 //! From a configuration to something that runs: the workload's programs over a populated base, or a trace.
 
-use super::{Failure, Session};
+use super::Session;
 use crate::assembly::Job;
-use crate::config::{ConfigError, Geometry, RunConfig, nearest};
+use crate::config::{Geometry, RunConfig, nearest};
+use crate::kernel::{ConfigError, Failure};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
 use crate::trace::{Omitted, Sites, Trace, TraceSummary};
 use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};

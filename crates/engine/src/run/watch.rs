@@ -1,22 +1,11 @@
-//! The connection between a run and the user: progress, interruption, and why there is no report.
+//! The connection between a run and the user: progress and interruption.
 
 use crate::assembly::System;
-use crate::config::ConfigError;
 use crate::cpu::Core;
+use crate::kernel::{ConfigError, Failure};
 use crate::message::Observer;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Why a simulation returned no report.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// Bad input.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The user interrupted it.
-    #[error("interrupted")]
-    Cancelled,
-}
 
 /// Events between two checks of the interrupt flag and updates of the progress: well under a millisecond.
 const EVENTS_PER_LOOK: u64 = 4096;

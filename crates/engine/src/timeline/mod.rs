@@ -4,8 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::config::ConfigError;
-use crate::kernel::Ps;
+use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, Page};
 use crate::output::{self, Unfinished};

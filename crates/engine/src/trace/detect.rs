@@ -4,7 +4,7 @@
 use super::champsim;
 use super::lines::LineFormat;
 use super::recorded::MAGIC;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 
 /// The formats of traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@ use super::detect::{Format, detect};
 use super::lines::LineFormat;
 use super::recording::Recording;
 use super::{champsim, pmemcheck, recorded};
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};

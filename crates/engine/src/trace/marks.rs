@@ -2,7 +2,7 @@
 //! commit of a transaction and the functions called in it, but not its begin.
 
 use super::recording::{Act, Recording};
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 
 /// The texts of all marks of a recording, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

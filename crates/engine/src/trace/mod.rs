@@ -44,7 +44,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::message::{OpBuffer, OpSource, ProgramForm};
 use image::Pages;
 use input::TraceInput;

@@ -21,7 +21,7 @@ use super::omitted::Omitting;
 use super::recording::{Act, AnnotationKind, FlushKind, Recording, StoreWay};
 use super::sites::Sites;
 use super::summary::TraceSummary;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::message::{COUNTER_WRITEBACK_BYTES, LINE_BYTES, NO_SITE, Op, OpBuffer, OpSource, ProgramForm, Site};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};

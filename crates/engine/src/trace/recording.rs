@@ -4,7 +4,7 @@
 use super::lacks::Lack;
 use super::mapping::{Place, RegisteredFile};
 use super::sites::Sites;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::message::{NO_SITE, Site};
 use std::ops::Range;
 

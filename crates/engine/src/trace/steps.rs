@@ -11,7 +11,7 @@ use super::ranges::Ranges;
 use super::recording::{Act, AnnotationKind, FlushKind, Recording, Scratch, StoreWay};
 use super::sites::Sites;
 use super::summary::{CutOff, cut_off_error};
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::message::{LINE_BYTES, NO_SITE, Site};
 use std::ops::{ControlFlow, Range};
 use std::path::Path;

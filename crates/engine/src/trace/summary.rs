@@ -4,7 +4,7 @@ use super::image::{Images, Pages};
 use super::lacks::sentences;
 use super::mapping::{EXTENT_MAX, RegisteredFile};
 use super::recording::{Act, Populated, Recording};
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::message::{LINE_BYTES, PAGE_BYTES};
 
 /// The summary of a recording's contents.

@@ -2,7 +2,7 @@
 
 use super::copy::copy;
 use super::reason;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use crate::output;
 use crate::trace::{TraceBase, TraceFile};

@@ -25,9 +25,8 @@ mod server;
 mod tests;
 mod watch;
 
-use crate::config::ConfigError;
+use crate::kernel::{ConfigError, Failure, workers};
 use crate::message::{Line, LineBytes};
-use crate::run::{Failure, workers};
 use crate::trace::{Marks, Trace};
 use command::{Limits, Outcome, Ran};
 use image::Image;

@@ -2,9 +2,8 @@
 //! What fails there says nothing about power failures.
 
 use super::{Occasion, OwnRecovery, Verdict};
-use crate::config::ConfigError;
+use crate::kernel::{ConfigError, Failure};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
-use crate::run::Failure;
 use crate::trace::{Done, Step, Trace};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;

@@ -7,9 +7,8 @@
 use super::command::{self, Came, Limits, Outcome, Ran};
 use super::seats::Prepared;
 use super::{Occasion, OwnRecovery, reason, shell_quoted};
-use crate::config::ConfigError;
+use crate::kernel::{ConfigError, Failure};
 use crate::message::{Line, LineBytes};
-use crate::run::Failure;
 use rustc_hash::FxHashSet;
 use std::fmt::Write;
 use std::io;

@@ -4,8 +4,8 @@
 
 use super::plan::Plan;
 use super::structure::{Part, Structure};
-use crate::config::{ByteSize, ConfigError};
-use crate::kernel::HostMemory;
+use crate::config::ByteSize;
+use crate::kernel::{ConfigError, HostMemory};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, PAGE_BYTES, mask_from_ranges};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

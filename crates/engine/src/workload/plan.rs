@@ -7,7 +7,8 @@
 use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
 use super::structure::{Share, Structure};
 use super::{WorkloadKind, array, btree, chain_queue, hash, item, linked_list, queue, rbtree};
-use crate::config::{self, BankRegions, ByteSize, ConfigError, ItemMetadata};
+use crate::config::{self, BankRegions, ByteSize, ItemMetadata};
+use crate::kernel::ConfigError;
 use crate::message::{LINE_BYTES, Omission, PAGE_BYTES, ProgramForm, ProgramLayout};
 use std::ops::Range;
 use std::sync::Arc;

@@ -3,15 +3,15 @@
 
 use super::common::judge::with;
 use super::common::{Full, run};
-use counterpoint_engine::LineSystem;
 use counterpoint_engine::api::{self, Error};
-use counterpoint_engine::config::{self, ConfigError, Variant};
+use counterpoint_engine::config::Variant;
 use counterpoint_engine::design::{self, Part};
-use counterpoint_engine::kernel::Random;
+use counterpoint_engine::kernel::{ConfigError, Random};
 use counterpoint_engine::mechanism::line_counters::LineCounters;
 use counterpoint_engine::mechanism::split_counters::SplitCounters;
 use counterpoint_engine::message::{Line, NoObserver};
 use counterpoint_engine::parts::{CounterKind, CounterPart};
+use counterpoint_engine::{LineSystem, config};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

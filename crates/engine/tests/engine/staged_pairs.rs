@@ -4,14 +4,13 @@
 
 use super::common::judge::crash;
 use super::common::{Full, LATE, reading};
-use counterpoint_engine::LineSystem;
-use counterpoint_engine::config::{self, ConfigError, CounterOrganisation, Machine, Variant};
+use counterpoint_engine::config::{CounterOrganisation, Machine, Variant};
 use counterpoint_engine::controller::Response;
-use counterpoint_engine::design;
 use counterpoint_engine::design::faults::Fault;
-use counterpoint_engine::kernel::ns_to_ps;
+use counterpoint_engine::kernel::{ConfigError, ns_to_ps};
 use counterpoint_engine::message::{Line, LineBytes, NoObserver};
 use counterpoint_engine::parts::{CounterKind, CounterPart, CounterUpdate, Design, LogEncryption, WritePath};
+use counterpoint_engine::{LineSystem, config, design};
 use serde_json::json;
 use std::sync::Arc;
 

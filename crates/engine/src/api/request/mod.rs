@@ -16,11 +16,11 @@ mod schema;
 
 use super::named::{attacks, checked_event, find_omission, seeded_fault};
 use crate::assembly::{encryption, memory_map};
-use crate::config::{self, ConfigError, RunConfig};
+use crate::config::{self, RunConfig};
 use crate::crash::{CrashPlan, Exploration, Region};
 use crate::design::{self, faults::Fault};
+use crate::kernel::{ConfigError, workers};
 use crate::parts::Design;
-use crate::run::workers;
 use explore::Points;
 
 pub(super) use explore::Explore;

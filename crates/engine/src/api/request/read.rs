@@ -1,7 +1,8 @@
 //! Reading requests: every key is read for itself, so that an error sentence names it.
 
 use super::schema::{Described, REQUESTS, RequestKind, fields};
-use crate::config::{ConfigError, unknown_name};
+use crate::config::unknown_name;
+use crate::kernel::ConfigError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};

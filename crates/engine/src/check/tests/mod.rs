@@ -9,7 +9,7 @@ mod scratch;
 mod settings;
 
 use super::{CheckReport, CheckSettings, check};
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::trace::recorded::tests::build::{BASE, Stream};
 use crate::trace::{Step, Steps, StepsRead};
 use std::ops::ControlFlow;

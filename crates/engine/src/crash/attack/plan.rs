@@ -1,7 +1,8 @@
 //! Which attacks are made, and how often.
 
 use super::Attack;
-use crate::config::{ConfigError, unknown_name};
+use crate::config::unknown_name;
+use crate::kernel::ConfigError;
 use strum::VariantArray;
 
 /// What stands for all attacks.

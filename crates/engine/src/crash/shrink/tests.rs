@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::audit::Lost;
-use crate::config::{ConfigError, Variant, load_machine};
+use crate::config::{Variant, load_machine};
 use crate::crash::{CrashPlan, Exercised, HostFigures};
+use crate::kernel::ConfigError;
 use proptest::prelude::*;
 
 fn config(transactions: u64, tx_size: u64, footprint: u64, cores: u16) -> RunConfig {

@@ -8,8 +8,9 @@
 use super::contents::{Content, Contents};
 use super::line::Stored;
 use crate::assembly::{boot_codec, encryption_parts};
-use crate::config::{ConfigError, Machine};
+use crate::config::Machine;
 use crate::crash::CauseKind;
+use crate::kernel::ConfigError;
 use crate::layout::Coverage;
 use crate::legal_states::explore::wide_minors;
 use crate::legal_states::hardware::Hardware;

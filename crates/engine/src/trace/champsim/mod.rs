@@ -15,7 +15,7 @@
 use super::input::is_cut_off;
 use super::mapping::{Place, RegisteredFile};
 use super::recording::{Act, Deed, Recording, StoreWay, TakeImage, Totals};
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::message::PAGE_BYTES;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;

@@ -8,7 +8,7 @@ mod tests;
 
 use super::input::{Opened, TraceInput};
 use super::recording::Expected;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::message::LineBytes;
 use std::io::{BufRead, Read};
 use std::path::Path;

@@ -14,7 +14,7 @@
 
 use super::super::recording::Expected;
 use super::parse::{Record, parse};
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use std::io::{BufRead, ErrorKind, Read};
 
 /// The most bytes between two bars: room for a path of Linux (4096 bytes) and a message with a long stack trace.

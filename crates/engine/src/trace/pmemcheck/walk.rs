@@ -7,7 +7,7 @@ use super::super::recording::{Act, Deed, Expected, FlushKind, Recording, StoreWa
 use super::parse::{Edge, Record};
 use super::reader::{Step, TraceReader};
 use super::verdict::not_persistent;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use std::ops::Range;
 
 pub struct Walk {

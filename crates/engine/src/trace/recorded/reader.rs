@@ -5,7 +5,7 @@ use super::super::input::is_cut_off;
 use super::super::recording::Expected;
 use super::record::{Access, Last, MAGIC, Record, TAG, VERSIONS, longest, parse};
 use super::varint::Problem;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 

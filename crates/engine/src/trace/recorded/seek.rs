@@ -4,7 +4,7 @@ use super::super::input::decompressed;
 use super::reader::{RecordReader, Step};
 use super::record::Record;
 use super::write::FRAME_BYTES_MAX;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use super::super::sites::{CALLERS_NUMBERED, SiteFinder, Sites};
 use super::reader::{RecordReader, Step, stored};
 use super::record::{Access, Callers, FenceKind, Lacks, Record, VERSIONS};
 use super::write::STATUS_UNKNOWN;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::message::{NO_SITE, Site};
 use std::io::Read;
 

@@ -7,7 +7,7 @@ use super::super::summary::Tally;
 use super::record::{MAGIC, TAG_END, TAG_SYNC};
 use super::varint::put;
 use super::walk::Walk;
-use crate::config::ConfigError;
+use crate::kernel::ConfigError;
 use crate::output::{self, Unfinished};
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::api;
-use crate::run::Failure;
+use crate::kernel::Failure;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};

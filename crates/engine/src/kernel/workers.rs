@@ -1,7 +1,7 @@
 //! The number of threads: never more than the processors that this process may use. More threads would not be faster,
 //! and each needs memory.
 
-use crate::config::ConfigError;
+use super::ConfigError;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
