@@ -1,16 +1,16 @@
 //! The controller of a machine that encrypts: what it has besides its queues, and the order in which it processes an
 //! event.
 
-use super::aes_units::AesUnits;
-use super::counters::Counters;
+use super::encryption::aes_units::AesUnits;
+use super::encryption::counters::Counters;
+use super::encryption::pairs::PairOrder;
+use super::encryption::reencrypt::Rsr;
+use super::encryption::view::View;
 use super::integrity::Integrity;
 use super::interface::EncryptionParts;
-use super::log_manager::{LogManager, Logging};
-use super::memory::Memory;
-use super::pairs::PairOrder;
-use super::reencrypt::Rsr;
+use super::log::manager::{LogManager, Logging};
+use super::queues::memory::Memory;
 use super::request::{Cipher, LogWrite, Origin, Part};
-use super::view::View;
 use crate::config::Machine;
 use crate::message::{ControllerEvent, DevicePort, Observer};
 use crate::parts::{
@@ -76,7 +76,7 @@ pub(super) struct EncryptionEngine {
 
 impl EncryptionEngine {
     pub fn new(machine: &Machine, parts: EncryptionParts, cores: u16) -> Self {
-        let caches = super::counters::metadata_shape(machine, parts.parts.store, cores);
+        let caches = super::encryption::counters::metadata_shape(machine, parts.parts.store, cores);
         Self {
             rules: Rules::new(machine, &parts),
             units: AesUnits::new(machine),

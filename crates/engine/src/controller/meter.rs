@@ -1,6 +1,6 @@
 //! The counts of the controller. Durations are in picoseconds.
 
-use super::wpq::Entry;
+use super::queues::wpq::Entry;
 use crate::kernel::Ps;
 use crate::message::{Line, MediaLine, MediaUnit};
 use std::ops::Range;

@@ -10,46 +10,23 @@
 //! from another is a separate event; what hardware does at once is one event.
 //!
 //! [`Controller::handle`] decides once whether the machine encrypts: `plain.rs` is the controller without encryption,
-//! `encrypted.rs` the one with it, and both work on the queues of `memory.rs`. The handler of an event marks the
-//! consequences, and `settle`, in both files, performs them in an order that is visible there. A bank is served where
+//! `encrypted.rs` the one with it, and both work on the queues of `queues/memory.rs`. The handler of an event marks
+//! the consequences, and `settle`, in both files, performs them in an order that is visible there. A bank is served where
 //! something begins to wait for it: that issues a command and schedules its events, and has no other consequences.
 
-mod admission;
-mod aes_units;
-mod bank_queues;
-mod counter_fetch;
-mod counters;
 mod encrypted;
-mod feedback;
+mod encryption;
 mod integrity;
 mod interface;
-mod log_manager;
-mod log_set;
-mod memory;
-mod metadata;
-mod metadata_cache;
-mod metadata_fetch;
+mod log;
 mod meter;
-mod notes;
-mod pairs;
 mod plain;
 mod policy;
-mod read_path;
-mod reads;
-mod reencrypt;
+mod queues;
 mod request;
-mod resident;
-mod schedule;
-mod shadow_table;
-mod stale_blocks;
 mod state;
-mod view;
-mod wpq;
-mod write_path;
-mod writeback;
-mod writes;
 
-pub use counters::{counter_cache_host_bytes, metadata_shape};
+pub use encryption::counters::{counter_cache_host_bytes, metadata_shape};
 pub use integrity::persisted_levels;
 pub use interface::{
     Context, ControllerSnapshot, EncryptionParts, IntegrityParts, LogParts, Response, RsrSnapshot, TreeParts,

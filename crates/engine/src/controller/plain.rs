@@ -1,7 +1,7 @@
 //! The controller of a machine without encryption: a write requests an entry when it starts, a read needs no pad.
 
 use super::interface::Response;
-use super::memory::Memory;
+use super::queues::memory::Memory;
 use super::request::{Origin, Stage, Write};
 use crate::message::{Content, ControllerEvent, DevicePort, MediaLine, Observer};
 

@@ -1,21 +1,21 @@
 //! The controller as the rest of the machine sees it. The decision whether it encrypts is made here, once.
 
-use super::admission::Admission;
-use super::counters;
 use super::encrypted::{Encrypted, EncryptionEngine};
+use super::encryption::counters;
+use super::encryption::view::View;
+use super::encryption::writeback::Writebacks;
 use super::integrity::Integrity;
 use super::interface::{Context, ControllerSnapshot, EncryptionParts, Response};
-use super::memory::Memory;
 use super::meter::{ControllerStats, Meter};
 use super::plain::Plain;
 use super::policy;
-use super::reads::{ReadCheck, Reads};
+use super::queues::admission::Admission;
+use super::queues::memory::Memory;
+use super::queues::reads::{ReadCheck, Reads};
+use super::queues::schedule::Banks;
+use super::queues::wpq::{Room, Wpq};
+use super::queues::writes::Writes;
 use super::request::{Origin, Turn};
-use super::schedule::Banks;
-use super::view::View;
-use super::wpq::{Room, Wpq};
-use super::writeback::Writebacks;
-use super::writes::Writes;
 use crate::config::Machine;
 use crate::kernel::{Ps, Queue};
 use crate::message::{

@@ -1,20 +1,15 @@
 //! The handlers of the controller mark what follows from an event, and `settle` does it: none calls another in a circle.
 
+use super::common::sources::{sources_of, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
 
 /// A method: its type and its name.
 type Method = (String, String);
 
 /// The text of the controller's files, without their tests.
 fn sources() -> Vec<String> {
-    let room = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/controller");
-    let files =
-        [room.clone(), room.join("policy")].into_iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
-    let files = files.flatten().filter(|file| file.path().is_file());
-    let texts = files.map(|file| fs::read_to_string(file.path()).expect("a readable source file"));
-    texts.map(|text| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()).collect()
+    let files = sources_of("engine").into_iter().filter(|file| file.path.starts_with("controller") && !file.for_tests);
+    files.map(|file| without_tests(&file)).collect()
 }
 
 /// The word that `text` begins with.
@@ -49,7 +44,7 @@ fn methods(text: &str) -> BTreeMap<Method, BTreeSet<Method>> {
             owner = word(named.trim_start_matches("impl ")).to_owned();
         } else if let Some((visibility, rest)) = line.split_once("fn ")
             && visibility.starts_with("    ")
-            && visibility.trim_start().chars().all(|c| "pub(ser) ".contains(c))
+            && ["", "pub ", "pub(super) ", "pub(in crate::controller) "].contains(&visibility.trim_start())
         {
             let end = format!("{}}}", " ".repeat(visibility.len() - visibility.trim_start().len()));
             let body: Vec<&str> = lines.by_ref().take_while(|line| *line != end).collect();

@@ -4,7 +4,7 @@
 
 use super::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule, Streaks};
 use crate::config;
-use crate::controller::wpq::Wpq;
+use crate::controller::queues::wpq::Wpq;
 use crate::message::Issued;
 
 #[derive(Clone)]

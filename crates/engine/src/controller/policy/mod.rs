@@ -1,5 +1,5 @@
 //! Scheduling policies: what is read and written next, and when writes enter the write pending queue. Each file is the
-//! behaviour of one memory controller. A policy decides; [`super::schedule`] carries out.
+//! behaviour of one memory controller. A policy decides; [`super::queues::schedule`] carries out.
 
 mod continuous;
 mod dramsim2;
@@ -8,8 +8,8 @@ mod gem5;
 mod nvmain_frfcfs;
 mod nvmain_frfcfs_wqf;
 
-use super::schedule::{Bank, WaitingReads};
-use super::wpq::Wpq;
+use super::queues::schedule::{Bank, WaitingReads};
+use super::queues::wpq::Wpq;
 use crate::config::{self, Machine, SchedulingPolicy};
 use crate::kernel::Ps;
 use crate::message::{DevicePort, Issued, Location, MediaOp};

@@ -1,8 +1,8 @@
 //! What memory and registers are told about the metadata caches, so that a boot finds again what was only in them: entries of a
 //! shadow table, or bits for what is newer on the chip, with the root over it. Both change in the event of what they tell.
 
-use super::encrypted::Encrypted;
-use super::integrity::Integrity;
+use super::super::encrypted::Encrypted;
+use super::Integrity;
 use super::shadow_table::Noted;
 use crate::layout::TreePlace;
 use crate::message::{DevicePort, MediaLine, Observer};

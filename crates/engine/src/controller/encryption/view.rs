@@ -1,16 +1,16 @@
 //! Where the newest copy of a line and of its counter is now. Read-only.
 
-use super::encrypted::EncryptionEngine;
-use super::request::{Eviction, Origin};
-use super::wpq::Wpq;
-use super::writes::Writes;
+use super::super::encrypted::EncryptionEngine;
+use super::super::queues::wpq::Wpq;
+use super::super::queues::writes::Writes;
+use super::super::request::{Eviction, Origin};
 use crate::layout::TreePlace;
 use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine};
 use crate::parts::{Counter, CounterStore, CounterUpdate};
 use std::collections::VecDeque;
 
 /// Everything on the chip that may hold a line or a counter.
-pub(super) struct View<'a> {
+pub(in crate::controller) struct View<'a> {
     pub writes: &'a Writes,
     pub evictions: &'a VecDeque<Eviction>,
     pub wpq: &'a Wpq,

@@ -1,7 +1,7 @@
 //! A write from its arrival until its pad is ready (model.md section 4; secpm Figures 6 and 7).
 
-use super::encrypted::Encrypted;
-use super::request::{Cipher, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write};
+use super::super::encrypted::Encrypted;
+use super::super::request::{Cipher, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write};
 use crate::kernel::Ps;
 use crate::message::{Circuit, ControllerEvent, DevicePort, Line, LineBytes, MediaLine, Observer, xor};
 use crate::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};

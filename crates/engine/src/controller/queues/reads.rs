@@ -1,6 +1,6 @@
 //! Reads between their arrival and their answer, and reads that wait for room.
 
-use super::request::{Origin, Read};
+use super::super::request::{Origin, Read};
 use crate::config::{Integrity, MacPlacement, ReadVerification};
 use crate::kernel::{Ps, Slab, ns_to_ps};
 use crate::message::{Line, LineBytes};
@@ -9,7 +9,7 @@ use std::ops::{Index, IndexMut};
 
 /// The reads in flight, by slot.
 #[derive(Clone)]
-pub(super) struct Reads {
+pub(in crate::controller) struct Reads {
     slots: Slab<Read>,
     /// Number of reads that have room in the read queue.
     taken: u32,
@@ -26,7 +26,7 @@ pub(super) struct Reads {
 
 /// How the MAC of a read is checked.
 #[derive(Clone)]
-pub(super) struct ReadCheck {
+pub(in crate::controller) struct ReadCheck {
     /// Time that a check takes, in picoseconds.
     latency: Ps,
     /// Whether data is given out only when it is checked.

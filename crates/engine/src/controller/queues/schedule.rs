@@ -1,9 +1,9 @@
 //! Carries out what the policy decides: gives banks their next reads and writes, and tells the policy when to decide.
 
+use super::super::policy::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule};
+use super::super::request::BankRead;
 use super::bank_queues::BankQueues;
 use super::memory::Memory;
-use super::policy::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule};
-use super::request::BankRead;
 use super::wpq::Wpq;
 use crate::config::{Machine, WriteAcknowledged};
 use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
@@ -19,7 +19,7 @@ pub(super) struct WaitingRead {
 
 /// The reads that wait for their banks, by slot.
 #[derive(Clone)]
-pub(super) struct WaitingReads {
+pub(in crate::controller) struct WaitingReads {
     slots: Slab<WaitingRead>,
     queues: BankQueues,
 }
@@ -53,7 +53,7 @@ impl WaitingReads {
 
 /// A bank as the controller sees it.
 #[derive(Clone, Copy)]
-pub(super) struct Bank {
+pub(in crate::controller) struct Bank {
     /// From when on it can take a request, in picoseconds.
     pub free: Ps,
     /// When an event will have it looked at again; `Ps::MAX` if none will.
@@ -62,7 +62,7 @@ pub(super) struct Bank {
 
 /// The banks, and what waits for them.
 #[derive(Clone)]
-pub(super) struct Banks {
+pub(in crate::controller) struct Banks {
     pub wpq: Wpq,
     reads: WaitingReads,
     banks: Vec<Bank>,

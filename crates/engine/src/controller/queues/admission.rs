@@ -1,8 +1,8 @@
 //! Admission to the write pending queue: which claim is next, how many slots it takes, and what happens in that one
 //! event. From then on a line survives a power failure.
 
-use super::encrypted::Encrypted;
-use super::request::{Cipher, CounterRequest, CounterWaiter, Eviction, Origin, Stage, Write};
+use super::super::encrypted::Encrypted;
+use super::super::request::{Cipher, CounterRequest, CounterWaiter, Eviction, Origin, Stage, Write};
 use super::wpq::Entry;
 use crate::message::{ControllerEvent, CounterBlock, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer};
 use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// The requests for entries of the write pending queue.
 #[derive(Clone, Default)]
-pub(super) struct Admission {
+pub(in crate::controller) struct Admission {
     /// Writes that claim an entry for their data or for their counter block.
     pub asking: Vec<u32>,
     /// Dirty blocks that were evicted from the counter cache, or from the cache of MACs and tree nodes.

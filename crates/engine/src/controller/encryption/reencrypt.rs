@@ -4,9 +4,9 @@
 //! The write that caused the overflow takes the new major counter with minor counter zero and so re-encrypts its own
 //! line. The other lines are read with the old counters and written with the new ones. Other pages are not affected.
 
-use super::encrypted::Encrypted;
-use super::interface::RsrSnapshot;
-use super::request::{LineWaiter, Origin};
+use super::super::encrypted::Encrypted;
+use super::super::interface::RsrSnapshot;
+use super::super::request::{LineWaiter, Origin};
 use crate::message::{
     Content, ControllerEvent, DevicePort, LINES_PER_PAGE, Line, LineBytes, MediaLine, Observer, Page,
 };
@@ -18,7 +18,7 @@ const LINES: usize = LINES_PER_PAGE as usize;
 /// The status register: page, old major counter, 64 done bits (secpm section 3.5). The other fields (the old block, the
 /// lines in flight) are volatile.
 #[derive(Clone, Default)]
-pub(super) struct Rsr {
+pub(in crate::controller) struct Rsr {
     pub active: bool,
     pub page: Page,
     pub old_major: u64,

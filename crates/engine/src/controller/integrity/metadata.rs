@@ -1,9 +1,9 @@
 //! What goes with a write for the integrity of memory: its MAC and its way up the tree. Both are computed when the line
 //! is encrypted, and take effect in the event that admits what they cover.
 
-use super::encrypted::Encrypted;
-use super::interface::IntegrityParts;
-use super::request::{Cipher, Eviction, MetadataWaiter, Read, Stage, Write};
+use super::super::encrypted::Encrypted;
+use super::super::interface::IntegrityParts;
+use super::super::request::{Cipher, Eviction, MetadataWaiter, Read, Stage, Write};
 use crate::layout::{TreePlace, TreeShape};
 use crate::message::{ControllerEvent, CounterBlock, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer};
 use crate::parts::{Counted, MacWrite, RootUpdate, TreeLeaves, TreeUpdate};

@@ -4,7 +4,7 @@
 //! An entry either names its block, eight entries to a line, or it has the contents of its block and is a line of its own.
 //! Then a small tree protects the table, whose nodes are on the chip and whose root is in a register.
 
-use super::interface::TreeParts;
+use super::super::interface::TreeParts;
 use crate::layout::{LineTree, TreePlace};
 use crate::message::{LineBytes, MediaLine};
 use crate::parts::{ShadowTable, TableScheme};
@@ -15,7 +15,7 @@ const NAMES_IN_LINE: usize = 8;
 
 /// What has happened to a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Noted {
+pub(in crate::controller) enum Noted {
     /// A block was brought into it.
     Filled,
     /// Its block, which was as in memory, has changed.
@@ -28,7 +28,7 @@ pub(super) enum Noted {
 
 /// The table.
 #[derive(Clone)]
-pub(super) struct Table {
+pub(in crate::controller) struct Table {
     kind: ShadowTable,
     lines: Vec<LineBytes>,
     contents: Option<Contents>,

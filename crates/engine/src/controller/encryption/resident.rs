@@ -3,9 +3,9 @@
 //! under re-encryption that is dirty in the caches needs no read and no write: its counter starts again, and the AES
 //! engine of the cache re-encrypts it in place.
 
-use super::encrypted::Encrypted;
-use super::interface::Response;
-use super::request::{LineWaiter, Origin, Stage, Turn};
+use super::super::encrypted::Encrypted;
+use super::super::interface::Response;
+use super::super::request::{LineWaiter, Origin, Stage, Turn};
 use super::write_path::Bumped;
 use crate::message::{ControllerEvent, DevicePort, Observer, xor};
 

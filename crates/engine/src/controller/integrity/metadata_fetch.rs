@@ -1,9 +1,9 @@
 //! Lines of MACs and tree nodes that are fetched from the media. A node is used when the node above it vouches for it:
 //! that one is fetched, too, if it is not in the cache, and so on up to one that is, or to the root.
 
-use super::encrypted::Encrypted;
-use super::metadata_cache::Evicted;
-use super::request::{BankRead, Eviction, MetadataFetch, MetadataWaiter};
+use super::super::encrypted::Encrypted;
+use super::super::encryption::metadata_cache::Evicted;
+use super::super::request::{BankRead, Eviction, MetadataFetch, MetadataWaiter};
 use super::shadow_table::Noted;
 use crate::layout::TreePlace;
 use crate::message::{

@@ -12,7 +12,7 @@ const BLOCKS_PER_LINE: Ps = 4;
 
 /// The circuits and the writes that wait for one.
 #[derive(Clone)]
-pub(super) struct AesUnits {
+pub(in crate::controller) struct AesUnits {
     /// The free circuits for writes.
     idle: Vec<u32>,
     /// Writes that wait for a circuit, oldest first.

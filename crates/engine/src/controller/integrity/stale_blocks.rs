@@ -2,7 +2,7 @@
 //! what is below them (Huang and Hua, HPCA 2021, STAR): a bit for each in lines of bits, of which those in use are on the chip,
 //! in the persistence domain; and a tree over the sets of the metadata caches, whose root is in a register.
 
-use super::interface::TreeParts;
+use super::super::interface::TreeParts;
 use crate::layout::{LineTree, MetadataShape, StaleBits, TreePlace};
 use crate::message::{LineBytes, MediaLine};
 use crate::parts::LowBitsScheme;

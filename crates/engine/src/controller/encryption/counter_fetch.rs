@@ -1,9 +1,9 @@
 //! Counter blocks that are fetched from the media into the counter cache, and new counters that are written to their
 //! blocks.
 
-use super::encrypted::Encrypted;
-use super::request::{BankRead, CounterWaiter, Fetch, MetadataWaiter};
-use super::shadow_table::Noted;
+use super::super::encrypted::Encrypted;
+use super::super::integrity::shadow_table::Noted;
+use super::super::request::{BankRead, CounterWaiter, Fetch, MetadataWaiter};
 use crate::layout::TreePlace;
 use crate::message::{
     ControllerEvent, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer,

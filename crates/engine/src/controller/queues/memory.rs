@@ -1,19 +1,19 @@
 //! What every memory controller does, with or without encryption: its queues in front of the media.
 
+use super::super::encryption::writeback::Writebacks;
+use super::super::interface::Response;
+use super::super::meter::Meter;
+use super::super::request::{BankRead, Origin};
 use super::admission::Admission;
-use super::interface::Response;
-use super::meter::Meter;
 use super::reads::Reads;
-use super::request::{BankRead, Origin};
 use super::schedule::Banks;
 use super::wpq::Arrival;
-use super::writeback::Writebacks;
 use super::writes::Writes;
 use crate::kernel::{Ps, Queue};
 use crate::message::{ControllerEvent, DevicePort, Event, LineBytes, MediaLine, Observer, WriteToken};
 
 /// The parts of the controller that every machine has, together with what they work on during an event.
-pub(super) struct Memory<'a, D, O: ?Sized> {
+pub(in crate::controller) struct Memory<'a, D, O: ?Sized> {
     /// Whether real bytes are moved.
     pub bytes: bool,
     pub reads: &'a mut Reads,

@@ -8,8 +8,8 @@
 //! If the machine says so, the pairs of a core go one after another: each begins when both parts of the one before are
 //! queued, from when on they survive (sections 3.2.2 and 4.1, Figure 8a).
 
-use super::encrypted::Encrypted;
-use super::request::{Cipher, CounterRequest, CounterWaiter, Origin, Stage, Write};
+use super::super::encrypted::Encrypted;
+use super::super::request::{Cipher, CounterRequest, CounterWaiter, Origin, Stage, Write};
 use crate::config::CounterAtomicOrder;
 use crate::message::{CoreId, DevicePort, Line, LineBytes, MediaLine, Observer};
 use crate::parts::{Admit, Counter};
@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 /// The pairs of each core in the order in which their turns in their lines came. The first is on its way, the others
 /// wait for it. Empty if pairs overlap.
 #[derive(Clone)]
-pub(super) struct PairOrder {
+pub(in crate::controller) struct PairOrder {
     of_core: Vec<VecDeque<u32>>,
 }
 

@@ -1,10 +1,10 @@
 //! `counter_cache_writeback` (counter-atomicity sections 4.3 and 5.2.2): a dirty block of the counter cache is copied
 //! to the counter write queue, ready, and stays in the cache.
 
-use super::encrypted::Encrypted;
-use super::interface::Response;
-use super::memory::Memory;
-use super::request::{CounterRequest, CounterWaiter, Writeback};
+use super::super::encrypted::Encrypted;
+use super::super::interface::Response;
+use super::super::queues::memory::Memory;
+use super::super::request::{CounterRequest, CounterWaiter, Writeback};
 use crate::kernel::Slab;
 use crate::message::{CounterBlock, DevicePort, Line, MediaLine, Observer, WriteToken};
 use crate::parts::WritebackOrder;
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 /// Write-backs in flight.
 #[derive(Clone, Default)]
-pub(super) struct Writebacks {
+pub(in crate::controller) struct Writebacks {
     pub slots: Slab<Writeback>,
     /// Write-backs that wait for earlier writes.
     waiting: VecDeque<u32>,

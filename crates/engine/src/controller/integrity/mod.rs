@@ -2,17 +2,23 @@
 //! and the circuits that compute MACs and hashes. When they have computed what a write needs, nothing has changed yet:
 //! the event that admits the write changes MAC, nodes and root together (`metadata.rs`).
 
+pub(super) mod metadata;
+pub(super) mod metadata_fetch;
+pub(super) mod recovery_records;
+pub(super) mod shadow_table;
+pub(super) mod stale_blocks;
+
 use super::encrypted::EncryptionEngine;
+use super::encryption::metadata_cache::MetadataCache;
 use super::interface::{IntegrityParts, TreeParts};
-use super::metadata_cache::MetadataCache;
 use super::request::{Cipher, MetadataFetch};
-use super::shadow_table::Table;
-use super::stale_blocks::StaleBlocks;
 use crate::config::{self, Machine};
 use crate::kernel::{Ps, Slab, ns_to_ps};
 use crate::layout::{MetadataShape, TreePlace, TreeShape};
 use crate::message::{Line, LineBytes, MacBlock, MediaLine, TreeNode};
 use crate::parts::{Counter, CounterVerification, MacWrite, TreeLeaves, TreeOrder, TreePersistence, TreeUpdate};
+use shadow_table::Table;
+use stale_blocks::StaleBlocks;
 
 /// MACs and the tree.
 #[derive(Clone)]

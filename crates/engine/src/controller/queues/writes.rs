@@ -1,7 +1,7 @@
 //! Writes between their arrival and their entry into the write pending queue: one at a time for each line, in the order
 //! of their arrival.
 
-use super::request::{Origin, Stage, Write};
+use super::super::request::{Origin, Stage, Write};
 use crate::kernel::{self, Lists, Slab};
 use crate::message::{Line, LineBytes};
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use std::ops::{Index, IndexMut};
 
 /// The writes that are not yet admitted, by slot.
 #[derive(Clone)]
-pub(super) struct Writes {
+pub(in crate::controller) struct Writes {
     slots: Slab<Write>,
     /// One list: writes that have arrived, in order.
     active: Lists,

@@ -1,7 +1,7 @@
 //! The counter side of the controller: the counter cache, the global counter's register, and fetches of counter blocks.
 
+use super::super::request::Fetch;
 use super::metadata_cache::MetadataCache;
-use super::request::Fetch;
 use crate::config::{Machine, MetadataCache as MetadataPlacement};
 use crate::kernel::{Ps, Slab};
 use crate::layout::{Coverage, MetadataShape};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The counters on the chip.
 #[derive(Clone)]
-pub(super) struct Counters {
+pub(in crate::controller) struct Counters {
     pub scheme: Arc<dyn CounterScheme>,
     /// Where counters are stored.
     pub store: CounterStore,
@@ -58,7 +58,7 @@ pub fn metadata_shape(machine: &Machine, store: CounterStore, cores: u16) -> Met
 }
 
 /// Latency of the counter cache, in picoseconds.
-pub(super) fn latency(machine: &Machine) -> Ps {
+pub(in crate::controller) fn latency(machine: &Machine) -> Ps {
     let cycle = 1_000_000 / u64::from(machine.core.clock_mhz);
     u64::from(machine.controller.counter_cache_latency_cycles) * cycle
 }

@@ -1,9 +1,9 @@
 //! A read from its arrival to its answer. Its contents are decided at arrival, in one event, so that nothing that
 //! happens while the array is being read can tear them; the rest is timing.
 
-use super::encrypted::Encrypted;
-use super::interface::Response;
-use super::request::{CounterWaiter, LineWaiter, Origin, Read};
+use super::super::encrypted::Encrypted;
+use super::super::interface::Response;
+use super::super::request::{CounterWaiter, LineWaiter, Origin, Read};
 use crate::kernel::{Ps, prefetch};
 use crate::message::{
     Circuit, Content, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer, xor,

@@ -249,7 +249,7 @@ impl Wpq {
     }
 
     /// The entries that wait for banks.
-    pub(super) fn waiting(&self) -> &BankQueues {
+    pub(in crate::controller) fn waiting(&self) -> &BankQueues {
         &self.waiting
     }
 

@@ -2,8 +2,8 @@
 //! of its chain, which the recent-ciphertext register of its transaction holds, and uses one circuit for all its four
 //! blocks.
 
-use super::encrypted::Encrypted;
-use super::request::LogWrite;
+use super::super::encrypted::Encrypted;
+use super::super::request::LogWrite;
 use crate::message::{DevicePort, Observer};
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {

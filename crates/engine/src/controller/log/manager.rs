@@ -12,10 +12,10 @@
 //! order. A store waits only until the log manager has taken its entry (ATOM's posted log). Buckets are used in turn,
 //! to spread wear.
 
-use super::interface::{LogParts, Response};
-use super::log_set::{Chain, LogSet, Record};
-use super::memory::Memory;
-use super::request::{LogWrite, Origin, Part, Stage};
+use super::super::interface::{LogParts, Response};
+use super::super::queues::memory::Memory;
+use super::super::request::{LogWrite, Origin, Part, Stage};
+use super::register_set::{Chain, LogSet, Record};
 use crate::config::{Log, LogIv};
 use crate::kernel::Slab;
 use crate::layout::{BucketMetadata, CipherBlock, LOG_RECORD_LINES, LogLayout, LogSnapshot};
@@ -33,7 +33,7 @@ struct Entry {
 
 /// The registers of all transactions, and the free buckets.
 #[derive(Clone)]
-pub(super) struct LogManager {
+pub(in crate::controller) struct LogManager {
     pub parts: LogParts,
     sets: Vec<LogSet>,
     free: VecDeque<u32>,
@@ -162,7 +162,7 @@ impl LogManager {
 }
 
 /// The log manager, together with what it works on during an event.
-pub(super) struct Logging<'m, 'a, D, O: ?Sized> {
+pub(in crate::controller) struct Logging<'m, 'a, D, O: ?Sized> {
     pub log: &'m mut LogManager,
     pub memory: &'m mut Memory<'a, D, O>,
 }
