@@ -1,8 +1,8 @@
 //! One crash exploration from configuration to report: the run of `simulate.rs` with auditors.
 
+use super::analysis::by_line::ByLine;
 use super::attack::Attacker;
 use super::audited::{Audited, audited};
-use super::by_line::ByLine;
 use super::region::RegionEvents;
 use super::report::Recoveries;
 use super::{CrashReport, CrashRun, Disturbance, Exercised, Exploration, Explorer, Judgement, KnownStates, Names};

@@ -11,47 +11,34 @@
 //! explorer.report(...)
 //! ```
 
+mod analysis;
 mod attack;
 mod audited;
-mod blame;
-mod by_line;
-mod cause;
-mod covered;
 mod disturbance;
 mod explore;
 mod explorer;
-mod met;
-mod names;
-mod nested;
-mod next_writes;
-mod own;
-mod path;
 mod plan;
 mod region;
 mod report;
-mod reproduction;
-mod second_life;
-mod shrink;
 #[cfg(test)]
 pub(crate) mod tests;
-mod touched;
 
+pub(crate) use analysis::blame::{Asked, ExploreOn, Reach, blame};
+pub use analysis::by_line::LineLosses;
+pub use analysis::cause::{Cause, CauseKind, CauseOutcome, KeptLine, LostLine};
+pub(crate) use analysis::shrink::shrink;
 pub use attack::{Attack, AttackExample, AttackPlan, AttackReport, AttackRow, Moment, Target, Verdict};
 pub(crate) use audited::{Audited, audited, keep_ledgers};
-pub(crate) use blame::{Asked, ExploreOn, Reach, blame};
-pub use by_line::LineLosses;
-pub use cause::{Cause, CauseKind, CauseOutcome, KeptLine, LostLine};
 pub(crate) use disturbance::Disturbance;
 pub use explore::CrashCase;
 pub(crate) use explore::{check_crashable, exercised};
 pub use explorer::{Explorer, Judgement, KnownStates};
-pub(crate) use names::Names;
 pub use plan::{CrashPlan, Exploration};
 pub use region::Region;
 pub(crate) use report::Findings;
+pub(crate) use report::names::Names;
+pub use report::reproduction::{Reproduction, Shape};
 pub use report::{
     Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, LeftOut, LineAt, Recoveries, ReportedViolation,
     Shrunk,
 };
-pub use reproduction::{Reproduction, Shape};
-pub(crate) use shrink::shrink;

@@ -1,6 +1,6 @@
 //! What the attacker changes: for each kind of attack, one change drawn at random from all that are possible.
 
-use super::shadow::ShadowLines;
+use super::shadow_cache::ShadowLines;
 use super::tampered::stored;
 use super::versions::{Kind, Version, Versions};
 use super::{Attack, Changes, Target};

@@ -11,7 +11,7 @@
 mod choose;
 mod plan;
 mod running;
-mod shadow;
+mod shadow_cache;
 mod tally;
 mod tampered;
 mod versions;
@@ -19,8 +19,8 @@ mod versions;
 pub use plan::AttackPlan;
 pub use tally::{AttackExample, AttackReport, AttackRow};
 
-use super::covered::covered;
-use super::second_life::{SecondLife, second_life};
+use super::explorer::covered::covered;
+use super::explorer::second_life::{SecondLife, second_life};
 use crate::audit::Auditor;
 use crate::kernel::{Random, workers};
 use crate::layout::TreePlace;
@@ -30,7 +30,7 @@ use crate::recovery::{AdrSnapshot, Alarm, Boot, LineCodec, Media};
 use choose::{Change, Choice, Reach};
 use running::Plaintext;
 use serde::Serialize;
-use shadow::ShadowLines;
+use shadow_cache::ShadowLines;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tally::Tallies;

@@ -1,7 +1,7 @@
 //! What a real boot from the survivors of a power failure shows, and where it disagrees with the auditors' view.
 
-use super::super::next_writes::watch_next_writes;
 use super::Explorer;
+use super::next_writes::watch_next_writes;
 use crate::message::Line;
 use crate::power::Survivors;
 

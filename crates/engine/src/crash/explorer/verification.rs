@@ -3,10 +3,10 @@
 //! or whose line of MACs has, those that it refused, and all counter blocks up to the root; now and then, all lines.
 
 use super::super::attack::Attacker;
-use super::super::covered::covered;
-use super::super::next_writes::watch_next_writes;
-use super::super::path::refusal;
 use super::Explorer;
+use super::covered::covered;
+use super::failure_path::refusal;
+use super::next_writes::watch_next_writes;
 use crate::assembly::System;
 use crate::audit::{Auditor, BootWatch, Rule};
 use crate::message::{CounterBlock, Line, MediaLine};

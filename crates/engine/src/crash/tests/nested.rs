@@ -3,7 +3,7 @@
 use super::{run, survivors};
 use crate::audit::tests::fixture::{Machine, ProgramFault, WriteStyle, undo_pair};
 use crate::audit::{AuditSetup, Auditor, CounterLayout, EadrFacts, Rule, Violation};
-use crate::crash::nested::Nested;
+use crate::crash::explorer::nested::Nested;
 use crate::crash::*;
 use crate::layout::Coverage;
 use crate::message::{Line, Observer};

@@ -1,6 +1,6 @@
 //! The names of a recorded program's places and lines, for reports.
 
-use super::report::{CrashReport, LineAt, ReportedViolation};
+use super::{CrashReport, LineAt, ReportedViolation};
 use crate::attribution::{Place, place_of};
 use crate::message::{Line, Site};
 use crate::trace::Trace;

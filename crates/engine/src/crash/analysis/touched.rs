@@ -12,7 +12,7 @@ const NAMED_MAX: usize = 8;
 
 /// The lines that a program has stored to.
 #[derive(Default)]
-pub(super) struct Touched {
+pub(in crate::crash) struct Touched {
     lines: FxHashMap<Line, Touch>,
     /// The line of the newest store, until its place is told.
     newest: Option<Line>,
@@ -23,7 +23,7 @@ pub(super) struct Touched {
 
 /// What a memory lacks.
 #[derive(Default)]
-pub(super) struct Lacks {
+pub(in crate::crash) struct Lacks {
     /// Its lines, for a violation.
     pub lost: Lost,
     /// How these lines were touched, each way once and in order.

@@ -2,7 +2,7 @@
 //! memories that its own recovery has judged. A place whose data is missing in memories that fail, and in few others,
 //! explains the failures best.
 
-use super::names::Names;
+use super::super::report::names::Names;
 use crate::attribution::Place;
 use crate::message::Site;
 use rustc_hash::FxHashMap;

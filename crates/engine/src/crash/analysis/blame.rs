@@ -9,7 +9,7 @@
 //!
 //! Otherwise the design is to blame.
 
-use super::{Blame, Blamed, CrashPlan, CrashReport, Exploration, ReportedViolation};
+use super::super::{Blame, Blamed, CrashPlan, CrashReport, Exploration, ReportedViolation};
 use crate::audit::Rule;
 use crate::config::RunConfig;
 use crate::design::{find, plaintext_of, unannotated_of};

@@ -16,7 +16,7 @@
 //! and the number of crashes in all of them are bounded. The function that explores is a parameter: schedules and legal
 //! states are shrunk in the same way.
 
-use super::{CrashReport, Exploration, ReportedViolation, Reproduction, Shape, Shrunk};
+use super::super::{CrashReport, Exploration, ReportedViolation, Reproduction, Shape, Shrunk};
 use crate::audit::{Rule, Violation};
 use crate::config::RunConfig;
 use crate::kernel::Failure;

@@ -5,7 +5,7 @@ use crate::recovery::LineCodec;
 
 /// The data lines of `media`: the line itself, those whose counters are in a counter block, those whose MACs are in a line
 /// of MACs. Of tree nodes and the shadow table, none: they decide about whole regions.
-pub(super) fn covered(media: MediaLine, codec: Option<&dyn LineCodec>) -> Vec<Line> {
+pub(in crate::crash) fn covered(media: MediaLine, codec: Option<&dyn LineCodec>) -> Vec<Line> {
     match (media.unit(), codec) {
         (MediaUnit::Data(line), _) => vec![line],
         (MediaUnit::Counter(block), Some(codec)) => codec.coverage().lines_of(block).collect(),

@@ -1,6 +1,6 @@
 //! What shows a violation again: changes to the request of the explored run.
 
-use super::report::CrashRun;
+use super::CrashRun;
 use crate::audit::{Rule, Violation};
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ pub struct Shape {
 }
 
 impl CrashRun {
-    pub(super) fn reproduction(&self, violation: &Violation) -> Reproduction {
+    pub(in crate::crash) fn reproduction(&self, violation: &Violation) -> Reproduction {
         Reproduction {
             shape: None,
             explore: self.schedule.is_none().then_some("legal"),

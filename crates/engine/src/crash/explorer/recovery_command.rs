@@ -1,8 +1,8 @@
 //! The crash points of one run as judged by the user's own recovery.
 
-use super::by_line::ByLine;
-use super::report::Recoveries;
-use super::touched::Lacks;
+use super::super::analysis::by_line::ByLine;
+use super::super::analysis::touched::Lacks;
+use super::super::report::Recoveries;
 use crate::audit::{Auditor, Rule, Violation};
 use crate::kernel::Failure;
 use crate::message::{Line, LineBytes, NoObserver};

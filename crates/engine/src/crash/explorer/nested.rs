@@ -9,10 +9,10 @@
 //! path writes, or that left the caches.
 
 use super::covered::covered;
-use super::met::{Met, digest};
+use super::failure_path::{Path, Touching, battery_gave_up};
 use super::next_writes::watch_next_writes;
-use super::path::{Path, Touching, battery_gave_up};
 use super::second_life::{SecondLife, second_life};
+use super::seen_states::{Met, digest};
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
 use crate::kernel::workers;
 use crate::message::{Line, MediaLine, ProgramRecovery};

@@ -1,15 +1,18 @@
 //! The result of a crash exploration: `crash --json`.
 
+pub(super) mod names;
+pub(super) mod reproduction;
+
+use super::analysis::by_line::{ByLine, LineLosses};
+use super::analysis::cause::Cause;
 use super::attack::AttackReport;
-use super::by_line::{ByLine, LineLosses};
-use super::cause::Cause;
-use super::reproduction::Reproduction;
 use crate::attribution::Place;
 use crate::audit::{self, Rule, StageTally, Violation, most_telling_first};
 use crate::config::Variant;
 use crate::design::faults::Fault;
 use crate::parts::PartsList;
 use crate::user_recovery::{RecoverySettings, Verdict};
+use reproduction::Reproduction;
 use serde::{Serialize, Serializer};
 
 /// How much of the machine a crash run exercised. A crash test without one of these says nothing about it.

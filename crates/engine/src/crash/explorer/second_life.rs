@@ -8,7 +8,7 @@ use crate::recovery::Boot;
 use std::collections::BTreeMap;
 
 /// What the second power failure leaves.
-pub(super) struct SecondLife {
+pub(in crate::crash) struct SecondLife {
     pub drained: Drained,
     /// What the lines that left then hold.
     pub newest: BTreeMap<Line, LineBytes>,
@@ -16,7 +16,7 @@ pub(super) struct SecondLife {
 
 /// The second cycle after `boot`, all of whose steps have been performed, if lines leave for a shadow cache, as they did with
 /// `first`. `None` if the boot has put lines back into the caches: these are from the first cycle.
-pub(super) fn second_life<O: Observer>(
+pub(in crate::crash) fn second_life<O: Observer>(
     loss: &PowerLoss<'_>,
     first: &Drained,
     boot: &Boot<'_, O>,
