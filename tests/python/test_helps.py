@@ -96,7 +96,7 @@ _DEFAULTS: dict[str, Callable[[], str]] = {
     "--trace-clock": lambda: f"default {1000}, a cycle a nanosecond",
     "--states": lambda: (
         f"default {_constant('legal_states/explorer.rs', 'STATES_PER_POINT')}, of a recorded program "
-        f"{_constant('legal_states/recorded/explore.rs', 'STATES_PER_POINT')} memories"
+        f"{_constant('recorded_states/explore.rs', 'STATES_PER_POINT')} memories"
     ),
     "--schedules": lambda: f"default {_constant('api/crash.rs', 'SCHEDULES')}",
     "--recover-timeout": lambda: f"default {_constant('user_recovery/mod.rs', 'TIMEOUT_SECONDS')}",

@@ -32,6 +32,7 @@ pub mod message;
 mod output;
 pub mod parts;
 pub mod power;
+mod recorded_states;
 pub mod recovery;
 mod recovery_cost;
 mod run;

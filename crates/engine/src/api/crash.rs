@@ -13,8 +13,9 @@ use crate::crash::{
 };
 use crate::crash_view;
 use crate::kernel::{ConfigError, Failure, workers};
-use crate::legal_states::{self, RecordedLegal, explore_legal, explore_recorded};
+use crate::legal_states::{self, explore_legal};
 use crate::parts::Design;
+use crate::recorded_states::{self, RecordedLegal, explore_recorded};
 use crate::run::host_memory::{self, Needs, Purpose};
 use crate::run::{Annotated, Source};
 use crate::user_recovery::{OwnRecovery, Preflight, RecoverySettings, TIMEOUT_SECONDS};
@@ -259,7 +260,7 @@ impl Crash {
     /// What is explored of a run.
     fn explored(&self, config: &RunConfig, design: &Design, source: &Source) -> Result<Explored, ConfigError> {
         let recorded = source.is_trace() && self.explore == Some(Explore::Legal);
-        if recorded && !legal_states::explains_recorded(design) {
+        if recorded && !recorded_states::explains(design) {
             return Err(ConfigError(format!(
                 "explore legal: which states design '{}' may leave of a recorded program is known only where caches are \
                  lost and hardware keeps no log, or where they persist and memory is not encrypted: explore it on \

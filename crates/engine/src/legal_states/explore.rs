@@ -95,7 +95,7 @@ fn refuse(exploration: &Exploration) -> Result<(), ConfigError> {
 }
 
 /// A machine whose minor counters do not overflow.
-pub(super) fn wide_minors(machine: &Machine) -> Machine {
+pub(crate) fn wide_minors(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     machine.counters.minor_bits = MINOR_BITS;
     machine

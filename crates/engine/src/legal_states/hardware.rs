@@ -116,12 +116,12 @@ impl Hardware {
     }
 
     /// Whether a covered `counter_cache_writeback` includes all earlier writes of its lines.
-    pub(super) fn writeback_complete(&self) -> bool {
+    pub(crate) fn writeback_complete(&self) -> bool {
         self.counters.as_ref().is_some_and(|counters| counters.writeback_complete)
     }
 
     /// Whether the line's writes that a fence covers have written the whole counter block, too.
-    pub(super) fn carries(&self, history: &LineHistory) -> bool {
+    pub(crate) fn carries(&self, history: &LineHistory) -> bool {
         self.counters.as_ref().is_some_and(|counters| !counters.defers(history, 0))
     }
 
@@ -166,7 +166,7 @@ impl Hardware {
     }
 
     /// All legal states there of the lines of these counter blocks, while all others have arrived.
-    pub(super) fn space_of(&self, history: &History, encoder: &Encoder<'_>, blocks: &[CounterBlock]) -> Space {
+    pub(crate) fn space_of(&self, history: &History, encoder: &Encoder<'_>, blocks: &[CounterBlock]) -> Space {
         let mut space = Space::new(self.busy_max);
         if let Some(counters) = &self.counters {
             for block in blocks {

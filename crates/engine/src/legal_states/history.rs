@@ -13,14 +13,14 @@ use std::sync::mpsc::Receiver;
 
 /// One version of a line's contents.
 #[derive(Clone)]
-pub(super) struct Version {
+pub(crate) struct Version {
     pub bytes: LineBytes,
     /// The epoch in which it was stored.
     pub epoch: u32,
 }
 
 /// The history of one line.
-pub(super) struct LineHistory {
+pub(crate) struct LineHistory {
     pub populated: bool,
     /// The version that a completed fence covers.
     pub covered: Version,
@@ -98,7 +98,7 @@ impl LineHistory {
 
 /// The history of the lines of a counter block.
 #[derive(Default)]
-pub(super) struct BlockHistory {
+pub(crate) struct BlockHistory {
     /// The lines of the block that were ever stored to.
     pub lines: Vec<Line>,
     /// The block on the media has left in this epoch or later.
@@ -107,7 +107,7 @@ pub(super) struct BlockHistory {
 
 /// The transaction that the program is executing.
 #[derive(Default)]
-pub(super) struct InFlight {
+pub(crate) struct InFlight {
     pub started: bool,
     pub writes: FxHashMap<Line, LineBytes>,
     /// Number of fences completed since the transaction began.
@@ -115,7 +115,7 @@ pub(super) struct InFlight {
 }
 
 /// The history of a program on one core.
-pub(super) struct History {
+pub(crate) struct History {
     pub base: Arc<dyn BaseImage>,
     pub layout: ProgramLayout,
     pub coverage: Coverage,

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// What the media hold for one line.
-pub(super) struct Encoded {
+pub(crate) struct Encoded {
     /// The ciphertext; `None` for that from before the run.
     pub ciphertext: Option<LineBytes>,
     /// How often the line's counter was incremented in the block on the media.
@@ -20,7 +20,7 @@ pub(super) struct Encoded {
 }
 
 /// Encrypts lines as hardware would leave them.
-pub(super) struct Encoder<'a> {
+pub(crate) struct Encoder<'a> {
     /// `None` if memory holds plaintext, or if counters cannot be separated from their lines.
     pub codec: Option<&'a dyn LineCodec>,
     pub base: Arc<dyn BaseImage>,

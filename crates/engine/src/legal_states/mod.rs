@@ -20,12 +20,18 @@ mod hardware;
 mod history;
 mod image;
 mod judge;
-mod recorded;
 mod search;
 mod space;
 mod tally;
 #[cfg(test)]
 mod tests;
+
+pub use explore::explore_legal;
+pub(crate) use explore::wide_minors;
+pub(crate) use hardware::Hardware;
+pub(crate) use history::History;
+pub(crate) use image::Encoder;
+pub(crate) use space::{Reading, Space};
 
 use crate::config::RunConfig;
 use crate::parts::{Design, PersistenceDomain};
@@ -37,15 +43,7 @@ pub(crate) fn explains(config: &RunConfig, design: &Design, source: &Source) -> 
     loses_caches(design) && config.cores == 1 && !source.is_trace()
 }
 
-/// Whether the legal states of a recorded program are known: caches are lost, and hardware keeps no log; or caches persist
-/// over plaintext memory.
-pub(crate) fn explains_recorded(design: &Design) -> bool {
-    loses_caches(design) || (design.drain().is_some() && design.encryption.is_none() && design.log.is_none())
-}
-
-fn loses_caches(design: &Design) -> bool {
+/// Whether power loss leaves neither caches nor a log of the hardware.
+pub(crate) fn loses_caches(design: &Design) -> bool {
     matches!(design.domain, PersistenceDomain::Adr) && design.log.is_none()
 }
-
-pub use explore::explore_legal;
-pub use recorded::{RecordedLegal, explore_recorded};

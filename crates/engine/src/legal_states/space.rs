@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 /// How a line decrypts at the next boot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Reading {
+pub(crate) enum Reading {
     /// As it was stored: data and counter belong together.
     Intact,
     /// The counter on the media is that of a later write, whose data is lost.
@@ -20,7 +20,7 @@ pub(super) enum Reading {
 
 /// One possibility of what a line may read as.
 #[derive(Clone)]
-pub(super) struct Candidate {
+pub(crate) struct Candidate {
     /// The version in the line's history.
     pub version: usize,
     pub reading: Reading,
@@ -30,7 +30,7 @@ pub(super) struct Candidate {
 }
 
 /// What is open about one line.
-pub(super) struct OpenLine {
+pub(crate) struct OpenLine {
     pub line: Line,
     pub group: usize,
     /// The candidates for each mode of the line's group.
@@ -38,7 +38,7 @@ pub(super) struct OpenLine {
 }
 
 /// Lines whose readings depend on the same counter block.
-pub(super) struct Group {
+pub(crate) struct Group {
     /// The number of ways in which the block may have reached the media.
     pub modes: usize,
     /// The mode in which counters and data are nearest to each other.
@@ -48,7 +48,7 @@ pub(super) struct Group {
 }
 
 /// The legal states at one point of the program.
-pub(super) struct Space {
+pub(crate) struct Space {
     pub lines: Vec<OpenLine>,
     pub groups: Vec<Group>,
     pub by_line: FxHashMap<Line, usize>,
