@@ -1,6 +1,7 @@
 //! Every kind of bad input, and its exact error sentence.
 
 use super::*;
+use crate::kernel::ConfigError;
 
 fn set(sets: &[&str]) -> Result<Machine, ConfigError> {
     load_machine("secpm", &sets.iter().map(|set| (*set).to_owned()).collect::<Vec<_>>())

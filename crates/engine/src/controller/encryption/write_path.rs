@@ -7,7 +7,7 @@ use crate::message::{Circuit, ControllerEvent, DevicePort, Line, LineBytes, Medi
 use crate::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 
 /// The result of incrementing the counter of a write.
-pub(super) struct Bumped {
+pub(in crate::controller) struct Bumped {
     pub counter: Counter,
     /// The page's block, if the counter is in one.
     pub block: LineBytes,

@@ -21,7 +21,7 @@ struct BitLine {
 
 /// Bits and tree.
 #[derive(Clone)]
-pub(super) struct StaleBlocks {
+pub(in crate::controller) struct StaleBlocks {
     pub bits: StaleBits,
     lines: Vec<BitLine>,
     clock: u64,

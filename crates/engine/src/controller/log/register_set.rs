@@ -40,7 +40,7 @@ pub(super) struct Bucket {
 
 /// A chain in cipher feedback mode: encrypts one line at a time, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chain {
+pub(in crate::controller) struct Chain {
     /// Writes that are not encrypted yet, oldest first, each with an initial vector if it begins a bucket.
     pub waiting: VecDeque<(u32, Option<CipherBlock>)>,
     /// The recent-ciphertext register.

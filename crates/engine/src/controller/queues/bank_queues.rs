@@ -5,7 +5,7 @@ use crate::message::Location;
 
 /// A queue for each bank. Requests are known by their slots.
 #[derive(Clone)]
-pub(super) struct BankQueues {
+pub(in crate::controller) struct BankQueues {
     banks: Lists,
     /// By bank and row.
     rows: Index,

@@ -11,7 +11,7 @@ use crate::message::{ControllerEvent, DevicePort, Event, Issued, Location, Media
 
 /// A read that waits for its bank.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WaitingRead {
+pub(in crate::controller) struct WaitingRead {
     pub read: BankRead,
     pub location: Location,
     pub since: Ps,

@@ -4,7 +4,7 @@
 mod check;
 pub(super) mod covered;
 mod failure_path;
-mod nested;
+pub(super) mod nested;
 mod next_writes;
 mod outcome;
 mod pads;

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The result of exploring one state.
-pub(super) struct NestedResult {
+pub(in crate::crash) struct NestedResult {
     /// Number of power failures during recovery that were judged.
     pub points: u64,
     /// The violations that were found.
@@ -58,7 +58,7 @@ struct Failing<'m, 'a> {
 }
 
 /// Explores the power failures during recovery after one power loss.
-pub(super) struct Nested<'a> {
+pub(in crate::crash) struct Nested<'a> {
     auditor: &'a Auditor,
     loss: &'a PowerLoss<'a>,
     first: &'a Drained,
