@@ -37,13 +37,13 @@ def test_the_rooms_that_are_changed_exist() -> None:
 
 
 def _outcome(line: int, mutation: str, summary: str) -> dict[str, object]:
-    file = "crates/engine/src/crash/explorer/seen_states.rs"
+    file = "crates/engine/src/crash/plan.rs"
     mutant = {"name": f"{file}:{line}:5: {mutation}", "file": file, "span": {"start": {"line": line, "column": 5}}}
     return {"scenario": {"Mutant": mutant}, "summary": summary}
 
 
 def test_outcomes_are_read_by_what_stays_the_same_while_lines_move(tmp_path: Path) -> None:
-    source = tmp_path / "crates/engine/src/crash/explorer/seen_states.rs"
+    source = tmp_path / "crates/engine/src/crash/plan.rs"
     source.parent.mkdir(parents=True)
     source.write_text("fn f() {\n    a + b\n}\n")
     outcomes = [
@@ -56,7 +56,7 @@ def test_outcomes_are_read_by_what_stays_the_same_while_lines_move(tmp_path: Pat
     file = tmp_path / "outcomes.json"
     file.write_text(json.dumps({"outcomes": outcomes}))
     read = mutants.read_outcomes(file, tmp_path)
-    assert read[0] == (mutants.Mutant("crash/explorer/seen_states.rs", "replace + with - in f", "a + b"), mutants.MISSED)
+    assert read[0] == (mutants.Mutant("crash/plan.rs", "replace + with - in f", "a + b"), mutants.MISSED)
     assert mutants.by_room(read) == ["crash: 2 of 3 killed", "all: 2 of 3 killed"]
     kept = tomllib.loads(mutants.run_table("3/200", "", read))["run"]
     assert kept == [
