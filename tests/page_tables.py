@@ -20,10 +20,10 @@ import counterpoint as cp
 TIMING_ONLY = ("engine.bytes=false",)
 """Without contents, which change no event and no figure of these tables."""
 
-EARLY = ("write-through", "secpm-workshop")
-"""The designs that append a counter before its data."""
 
-DRAINED = ("bbe", "bbe-tree", "sepencr", "sepencr-tree")
+def _with(part: str, ends: str) -> list[str]:
+    """The built-in designs with such a value of a part."""
+    return [one.name for one in cp.designs() if str(cp.design_parts(one.name).get(part)).endswith(ends)]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -59,21 +59,20 @@ def line_writes() -> str:
 def counters_before_data() -> str:
     """Which rule breaks where counters are appended before their data, for docs/litmus.md."""
     workloads = [one.name for one in cp.workloads() if one.has_log]
+    early = _with("write_path", "write-through")
     cases = [
         (design, granularity, workload)
         for granularity in ("word", "line")
-        for design in EARLY
+        for design in early
         for workload in workloads
     ]
     with ThreadPoolExecutor() as pool:
         broken = dict(zip(cases, pool.map(_broken, cases), strict=True))
     rows = []
     for granularity in ("word", "line"):
-        cells = [
-            {broken[design, granularity, one] for design in ("write-through", "secpm-workshop")} for one in workloads
-        ]
-        assert all(len(both) == 1 for both in cells), "the two designs differ"
-        rows.append([", ".join(f"`{one}`" for one in EARLY), f"{granularity}s", *(both.pop() for both in cells)])
+        cells = [{broken[design, granularity, one] for design in early} for one in workloads]
+        assert all(len(one) == 1 for one in cells), "the designs differ"
+        rows.append([", ".join(f"`{one}`" for one in early), f"{granularity}s", *(one.pop() for one in cells)])
     return table(["design", "log of", *(f"`{one}`" for one in workloads)], rows)
 
 
@@ -95,15 +94,15 @@ def _broken(case: tuple[str, str, str]) -> str:
 
 def battery() -> str:
     """What a battery does at the worst power failure, for docs/integrity.md."""
-    energies, caches = [], []
-    for design in DRAINED:
+    energies = []
+    drained = sorted(_with("drain", "to-shadow"))
+    for design in drained:
         cost: Any = cp.run(design, "array", machine="sepencr", transactions=1).stats.at_crash
         energies.append(cost.drain_energy_all_dirty_mj)
-        caches.append({one.name: one.energy_all_dirty_mj for one in cost.parts})
-    work = [one.costs[0].battery for one in cp.recovery(DRAINED, memory=["16GiB"])]
+    work = [one.costs[0].battery for one in cp.recovery(drained, memory=["16GiB"])]
     rows = [
         [f"`{name}`", f"{one.pads:,}", f"{one.hashes:,}", f"{one.writes.total:,}", f"{energy:.1f} mJ"]
-        for name, one, energy in zip(DRAINED, work, energies, strict=True)
+        for name, one, energy in zip(drained, work, energies, strict=True)
         if one is not None
     ]
     return table(["design", "pads", "hashes", "lines written", "energy"], rows)

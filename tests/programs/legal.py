@@ -1,21 +1,15 @@
-"""Explores the legal states of the programs of this folder with `counterpoint crash --explore legal`.
+"""Explores the legal states of a program of this folder with `counterpoint crash --explore legal`.
 
-Usage: legal.py --out FOLDER [PROGRAM ...]. Without PROGRAM all are explored. Needs valgrind and gcc, and builds the
-recorder as `counterpoint record` does.
-
-Each program is compiled without and with -DFIXED and recorded, as prove.py does it, which knows from rules of its own
-which of them fail in a legal state. Of the broken form a memory must fail, and a cause must name the line that its
-source marks; of the fixed form none may fail, even if `recover` runs twice.
+prove.py, which has recorded the program, knows from rules of its own which of its forms fails in a legal state. Of the
+broken form a memory must fail, and a cause must name the line that its source marks; of the fixed form none may fail,
+even if `recover` runs twice.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import corpus
-import raw
-from forms import compiled, each_program
 from raw import require
 
 import counterpoint
@@ -25,22 +19,16 @@ DESIGNS = ("unencrypted", "secpm")
 """Plaintext memory, and a design whose lines cannot be separated from their counters."""
 
 
-def explored(binary: Path, form: str, out: Path, tool: Path) -> Crash:
-    """What is found in the legal states of `binary run`, which is the same on each design."""
-    file, trace = out / f"{form}.pool", binary.with_suffix(".legal.trace")
-    file.unlink(missing_ok=True)
-    raw.record([str(binary), "run", str(file)], trace, tool, "--vgdb=no")
+def explored(binary: Path, trace: Path) -> Crash:
+    """What is found in the legal states of a program's trace, which is the same on each design."""
     once = f"{binary} recover {{pool}}"
     # A broken form may be wrong without any power failure.
-    broken = form == "broken"
+    broken = trace.stem == "broken"
     recover = once if broken else f"{once} && {once}"
-    try:
-        found = [
-            counterpoint.crash(design, trace, explore="legal", recover=recover, recover_timeout=20, no_preflight=broken)
-            for design in DESIGNS
-        ]
-    finally:
-        trace.unlink()
+    found = [
+        counterpoint.crash(design, trace, explore="legal", recover=recover, recover_timeout=20, no_preflight=broken)
+        for design in DESIGNS
+    ]
     first = findings(found[0])
     for design, verdict in zip(DESIGNS[1:], found[1:], strict=True):
         require(findings(verdict) == first, f"{design} has {findings(verdict)}, and {DESIGNS[0]} {first}")
@@ -68,21 +56,15 @@ def told(verdict: Crash) -> str:
     return f"{verdict.violation_count} of {verdict.distinct_states} memories at {verdict.crash_points} points"
 
 
-def proven(program: corpus.Program, out: Path, tool: Path) -> str:
-    """Explores both forms."""
-    broken = explored(compiled(program.path, "broken", out), "broken", out, tool)
-    require(not broken.holds, "no memory of the broken form fails")
+def agrees(program: corpus.Program, out: Path) -> str:
+    """Explores both forms, whose binaries and traces are in a folder."""
+    broken, fixed = (explored(out / f"{program.name}-{form}", out / f"{form}.trace") for form in ("broken", "fixed"))
+    require(not broken.holds, "no legal memory of the broken form fails")
     causes = broken.causes or ()
     marked = f"{program.path.name}:{program.line}"
     named = [number for number, cause in enumerate(causes, 1) if marked in places(cause)]
     found = sorted({place for cause in causes for place in places(cause)})
     require(named != [], f"line {program.line} is marked, and the causes name {found}")
-    fixed = explored(compiled(program.path, "fixed", out), "fixed", out, tool)
     require(fixed.holds, f"{told(fixed)} of the fixed form fail: {fixed.violations[:1]}")
     cause = causes[named[0] - 1]
-    which = f"cause {named[0]} of {len(causes)}, {cause.kind}"
-    return f"broken fails on {told(broken)}, {which}; fixed on {told(fixed)}"
-
-
-if __name__ == "__main__":
-    sys.exit(each_program(__doc__, proven, "are found and told from their fixed forms"))
+    return f"the engine's: {told(broken)} fail, cause {named[0]} of {len(causes)}, {cause.kind}; {told(fixed)}"

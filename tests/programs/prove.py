@@ -8,26 +8,34 @@ may leave, and the program's own `recover` judges each different one. The broken
 of the line that its source marks; the fixed form on none, neither when `recover` runs twice, nor when power fails again
 while it repairs. A program that a static check can see must leave a store uncovered in its broken form; no fixed form
 may. `counterpoint check` must find at the marked line of the broken form what corpus.toml says, and nothing else about
-correctness; in the fixed form and in its recovery nothing.
+correctness; in the fixed form and in its recovery nothing. What the engine finds in the legal states of the same
+recording must agree: see legal.py.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import corpus
+import legal
 import persistency
 import raw
 import stream
-from forms import compiled, each_program
 from persistency import Point, Store
-from raw import require
+from raw import Failure, require
 
 import counterpoint
+from counterpoint.verbs import recorder
+
+INCLUDE = f"-I{recorder.INCLUDE}"
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+COMPILE = ["gcc", "-std=gnu11", INCLUDE, "-g", "-O1", *WARNINGS, "-mclwb", "-mclflushopt", "-pthread"]
 
 STATES = 4096
 """States of one power failure that are listed in full."""
@@ -36,16 +44,26 @@ NESTED = 4
 TIMEOUT = 20
 
 
+def compiled(source: Path, form: str, out: Path) -> Path:
+    """The program of a form, `broken` or `fixed`."""
+    program = out / f"{source.stem}-{form}"
+    options = ["-DFIXED"] if form == "fixed" else []
+    subprocess.run([*COMPILE, *options, "-o", str(program), str(source)], check=True)
+    return program
+
+
 def recorded(program: Path, action: str, file: Path, tool: Path, expected: Iterable[str] = ()) -> stream.Replay:
-    """What `program action file` does to the file; `expected` is what a check finds about correctness."""
-    trace = program.with_suffix(".trace")
+    """What `program action file` does to the file; `expected` is what a check finds about correctness.
+
+    The trace of a run has the name of the file, and stays.
+    """
+    trace = file.with_suffix(".trace" if action == "run" else f".{action}.trace")
     raw.record([str(program), action, str(file)], trace, tool, "--vgdb=no")
     with trace.open("rb") as source:
         replay = stream.replay(source, lambda record: True)
     lost = [one for one in counterpoint.check(trace).findings if one.correctness]
     found = [f"{one.kind} at {Path(one.place).name}" for one in lost]
     require(found == list(expected), f"'{action}' of {program.name}: a check finds {found}, not {list(expected)}")
-    trace.unlink()
     return replay
 
 
@@ -186,5 +204,28 @@ def told(found: Explored, judge: Judge) -> str:
     return f"{len(judge.verdicts)} memories ({found.states} states, {len(found.points)} power failures{how})"
 
 
+def main() -> int:
+    """Proves the programs that the command line names, and says what was found, or why it failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="a folder for programs and their files")
+    parser.add_argument("programs", nargs="*", help="names of programs; default: all")
+    options = parser.parse_args()
+    out: Path = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    tool = recorder.tool()
+    chosen = [one for one in corpus.programs() if not options.programs or one.name in options.programs]
+    failed = 0
+    for program in chosen:
+        begun = time.monotonic()
+        try:
+            said = f"{broken(program, out, tool)}; {fixed(program, out, tool)}; {legal.agrees(program, out)}"
+        except (Failure, subprocess.SubprocessError) as failure:
+            failed += 1
+            said = f"FAILED: {failure}"
+        print(f"{program.name}: {said}; {time.monotonic() - begun:.1f} s", flush=True)
+    print(f"{len(chosen) - failed} of {len(chosen)} programs are proven")
+    return 1 if failed else 0
+
+
 if __name__ == "__main__":
-    sys.exit(each_program(__doc__, lambda *given: f"{broken(*given)}; {fixed(*given)}", "are proven"))
+    sys.exit(main())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import fake_engine
 import hypothesis
 import pytest
+import vl_convert
 from playwright.sync_api import Browser, sync_playwright
 
 import chromium
@@ -20,20 +21,24 @@ hypothesis.settings.register_profile("counterpoint", deadline=None)
 hypothesis.settings.load_profile("counterpoint")  # no test fails because a computer is busy
 
 _LONGEST_FIRST = (
-    "test_campaign.py",
-    "test_papers.py",
-    "test_streams.py",
-    "test_interruption.py",
-    "test_border.py",
-    "test_calibrate.py",
-    "test_store.py",
-    "test_report.py",
-    "test_reproduction_page.py",
-    "test_sweep_cluster.py",
     "test_tutorial.py",
+    "test_papers.py",
+    "test_calibrate.py",
+    "test_streams.py",
+    "test_report.py",
     "test_litmus.py",
-    "test_gem5.py",
+    "test_campaign.py",
+    "test_sweep_cluster.py",
+    "test_interruption.py",
+    "test_store.py",
+    "test_reproduction_page.py",
+    "test_pages.py",
+    "test_crash_page.py",
     "test_sweep.py",
+    "test_one_machine.py",
+    "test_border.py",
+    "test_explain.py",
+    "test_gem5.py",
 )
 """Files that take long. They begin first, so that no processor waits for the last of them."""
 
@@ -54,16 +59,24 @@ def listens() -> Iterator[None]:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Replaces the engine by a fake one that answers at once; the returned object changes it further."""
+    """Makes the engine answer at once; the returned object changes it further."""
     answer_at_once(monkeypatch)
     return monkeypatch
 
 
 def answer_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Puts the engine that answers at once in the place of the real one."""
+    """Puts what answers at once in the place of the engine."""
     for name in ("describe", "describe_design", "resolve", "run_many", "replay", "crash", "scene"):
         monkeypatch.setattr(_engine, name, getattr(fake_engine, name))
     monkeypatch.setattr(worker, "_session", fake_engine.Session)
+
+
+@pytest.fixture(scope="module")
+def undrawn() -> Iterator[None]:
+    """Draws nothing, for pages whose charts no test looks at."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vl_convert, "vegalite_to_svg", lambda *_, **__: '<svg width="1" height="1"></svg>')
+        yield
 
 
 @dataclass(frozen=True)

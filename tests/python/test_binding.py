@@ -97,7 +97,7 @@ def test_every_function_of_the_module_is_used() -> None:
     assert unused == []
 
 
-def test_what_the_engine_describes_has_the_types_of_the_front() -> None:
+def test_descriptions_of_the_engine_have_the_types_of_the_front() -> None:
     assert {"unencrypted", "secpm"} <= {design.name for design in cp.designs()}
     assert set(cp.COMPARE_DESIGNS) <= {design.name for design in cp.designs()}
     assert set(cp.COMPARE_WORKLOADS) <= {workload.name for workload in cp.workloads()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import struct
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +117,7 @@ _WRITING = (
 
 
 @pytest.mark.parametrize("command", _READING + _WRITING)
-def test_texts_that_are_no_paths(command: str, cli: Cli, folder: Path) -> None:
+def test_arguments_that_are_no_paths_are_refused(command: str, cli: Cli, folder: Path) -> None:
     (folder / "loop").symlink_to("loop")
     (folder / "trace.log").write_bytes(samples.PMEMCHECK)
     for text in _NO_PATHS:
@@ -128,7 +130,7 @@ def test_texts_that_are_no_paths(command: str, cli: Cli, folder: Path) -> None:
 @pytest.mark.parametrize(
     "command", ["sweep {}", "report {}", "run secpm {}", "replay {}", "check {}", "run secpm btree --machine {}/"]
 )
-def test_folders_where_files_are_expected(command: str, cli: Cli, folder: Path) -> None:
+def test_folder_in_place_of_a_file_is_refused(command: str, cli: Cli, folder: Path) -> None:
     _is_bad_input(cli(*command.format(folder).split()))
 
 
@@ -141,7 +143,7 @@ def _parameters() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("command", sorted({command for command, _ in _parameters()}))
-def test_arguments_of_other_encodings(command: str, cli: Cli, folder: Path) -> None:
+def test_arguments_that_are_not_utf_8_are_refused(command: str, cli: Cli, folder: Path) -> None:
     # All arguments are looked at before a command is: the first of its options stands for them.
     del folder
     option = next(option for name, option in _parameters() if name == command)
@@ -185,7 +187,7 @@ _HUGE = ["0x" + "f" * 4_000, "9" * 4_000, "9" * 5_000, str(2**64), str(-(2**63) 
 
 
 @pytest.mark.parametrize("number", _HUGE, ids=lambda text: f"{text[:3]}-{len(text)}")
-def test_numbers_of_thousands_of_digits(number: str, cli: Cli, folder: Path) -> None:
+def test_huge_numbers_are_refused(number: str, cli: Cli, folder: Path) -> None:
     for place in (f"[base]\nseed = {number}\n[axes]\n", f"[base]\n[axes]\nseed = [{number}]\n", f"name = {number}\n"):
         (folder / "sweep.toml").write_text(place + 'design = ["secpm"]\nworkload = ["btree"]\n')
         _is_bad_input(cli("sweep", "sweep.toml"))
@@ -216,7 +218,7 @@ def test_huge_numbers_in_python() -> None:
 @pytest.mark.parametrize(
     "span", ["-1e308, to = 1e308", "5e-324, to = 1e308, factor = 1.0000001", "1, to = 1e300, step = 1e-300"]
 )
-def test_ranges_without_an_end(span: str, cli: Cli, folder: Path) -> None:
+def test_endless_ranges_are_refused(span: str, cli: Cli, folder: Path) -> None:
     base = '[base]\ndesign = "secpm"\nworkload = "btree"\n'
     (folder / "sweep.toml").write_text(f"{base}[axes]\ndevice.t_wr_ns = {{ from = {span} }}\n")
     _is_bad_input(cli("sweep", "sweep.toml"))
@@ -280,48 +282,65 @@ _SERVERS: dict[str, Callable[[socket.socket], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", _SERVERS)
-def test_servers_that_are_no_schedulers(what: str, folder: Path) -> None:
+def test_servers_other_than_schedulers_are_refused(folder: Path) -> None:
     kept: list[socket.socket] = []
 
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            kept.append(connection)
-            _SERVERS[what](connection)
+    def serve(listening: socket.socket, answer: Callable[[socket.socket], object]) -> None:
+        with suppress(OSError):
+            while True:
+                kept.append(listening.accept()[0])
+                answer(kept[-1])
 
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=serve, daemon=True).start()
-        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
-        done = _swept_on(address, folder)
-        listening.shutdown(socket.SHUT_RDWR)
-    _is_bad_input(done)
-    assert done.err.splitlines()[-1].startswith(f"error: cluster '{address}' does not answer: ")
-
-
-@pytest.mark.parametrize(
-    "said", ["", "text", "[1]", "{}", '{"address": 5}', '{"address": "tcp://127.0.0.1:1"}', "[" * 100_000]
-)
-def test_files_that_are_no_scheduler_files(said: str, folder: Path) -> None:
-    (folder / "scheduler.json").write_text(said)
-    done = _swept_on("scheduler.json", folder)
-    _is_bad_input(done)
-    assert "error: cluster 'scheduler.json' " in done.err
+    with ExitStack() as stack:
+        servers = {what: stack.enter_context(socket.create_server(("127.0.0.1", 0))) for what in _SERVERS}
+        for what, listening in servers.items():
+            threading.Thread(target=serve, args=(listening, _SERVERS[what]), daemon=True).start()
+        addresses = [f"tcp://127.0.0.1:{listening.getsockname()[1]}" for listening in servers.values()]
+        ended = _swept_on(addresses, folder)
+        for listening in servers.values():
+            listening.shutdown(socket.SHUT_RDWR)
+    for address, what, done in zip(addresses, servers, ended, strict=True):
+        sentence = f"error: cluster '{address}' does not answer: "
+        assert done.err.splitlines()[-1].startswith(sentence), (what, done)
 
 
-@pytest.mark.parametrize(
-    "address", ["", "://", "x" * 300, "ucx://127.0.0.1:1", "tls://127.0.0.1:1", "tcp://127.0.0.1:99999", "/"]
-)
-def test_addresses_of_nothing(address: str, folder: Path) -> None:
-    _is_bad_input(_swept_on(address, folder))
+def test_faulty_scheduler_files_are_refused(folder: Path) -> None:
+    said = ["", "text", "[1]", "{}", '{"address": 5}', '{"address": "tcp://127.0.0.1:1"}', "[" * 100_000]
+    files = {f"scheduler-{number}.json": text for number, text in enumerate(said)}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    for name, done in zip(files, _swept_on([*files], folder), strict=True):
+        assert f"error: cluster '{name}' " in done.err, files[name]
 
 
-def _swept_on(address: str, folder: Path) -> Outcome:
-    """Runs in a separate process, because Dask reports what it leaves behind only when the process ends."""
-    call = [sys.executable, "-m", "counterpoint", "sweep", "sweep.toml", "--cluster", address]
-    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
-    assert len(done.stderr.splitlines()) == 2, done
-    return Outcome(done.returncode, done.stdout, done.stderr)
+def test_cluster_addresses_without_a_scheduler_are_refused(folder: Path) -> None:
+    _swept_on(["", "://", "x" * 300, "ucx://127.0.0.1:1", "tls://127.0.0.1:1", "tcp://127.0.0.1:99999", "/"], folder)
+
+
+_SWEPT = """
+import contextlib, io, json, sys
+from counterpoint.cli import main
+found = []
+for address in sys.argv[1:]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(["sweep", "sweep.toml", "--cluster", address])
+        except SystemExit as stop:
+            found.append((stop.code, out.getvalue(), err.getvalue()))
+print(json.dumps(found))
+"""
+
+
+def _swept_on(addresses: list[str], folder: Path) -> list[Outcome]:
+    """What sweeps on these clusters give, which are none; in a separate process, because Dask reports what it leaves
+    behind only when the process ends."""
+    call = [sys.executable, "-c", _SWEPT, *addresses]
+    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=True, timeout=300)
+    assert done.stderr == "", "Dask left something behind"
+    ended = [Outcome(*one) for one in json.loads(done.stdout)]
+    assert len(ended) == len(addresses)
+    for one in ended:
+        _is_bad_input(one)
+        assert len(one.err.splitlines()) == 2, one
+    return ended

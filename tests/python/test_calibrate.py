@@ -354,7 +354,7 @@ def test_at_full_length_claims_are_measured_as_by_reproduce(tmp_path: Path) -> N
 
 @pytest.mark.engine
 @pytest.mark.usefixtures("tiny")
-def test_what_is_refused_only_by_a_run_is_refused_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_point_that_only_a_run_refuses_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluate, "_refused", lambda _: "")
     wrong = (("controller.wpq_entries", 8), ("controller.wpq_high_watermark", 24))
     with Store(tmp_path / "runs.duckdb") as store:

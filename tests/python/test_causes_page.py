@@ -117,7 +117,7 @@ def test_the_command_writes_the_page(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_there_is_no_end_of_causes_and_no_markup_from_outside(verdict: cp.Crash, source: Path) -> None:
+def test_causes_are_limited_and_escaped(verdict: cp.Crash, source: Path) -> None:
     many = replace(verdict, causes=(cause(source),) * (causes_page.SHOWN + 1))
     page = causes_page.render(many)
     assert page.count('<section class="cause">') == causes_page.SHOWN

@@ -62,7 +62,7 @@ def test_a_program_without_findings_holds(trace: Trace, cli: Cli) -> None:
 
 
 @pytest.mark.engine
-def test_what_is_lost_fails_and_what_is_useless_does_not(trace: Trace, cli: Cli) -> None:
+def test_check_fails_for_lost_stores_and_not_for_useless_flushes(trace: Trace, cli: Cli) -> None:
     lost = cli("check", trace(_STORE))
     assert lost.code == 1
     assert "Stores that a power failure may lose" in lost.out and "never-flushed: No flush of its line" in lost.out
@@ -105,7 +105,7 @@ def test_programs_of_pmdk_have_no_finding_about_correctness(name: str) -> None:
 
 
 @pytest.mark.engine
-def test_what_useless_operations_cost_is_a_difference_of_replays(trace: Trace) -> None:
+def test_cost_of_useless_operations_is_a_difference_of_replays(trace: Trace) -> None:
     useless = "".join(_DURABLE + _FLUSH + _FENCE for _ in range(20))
     path = trace(useless)
     verdict = cp.check(path, design="secpm")

@@ -53,7 +53,7 @@ def test_fish_hears_in_the_exit_code_whether_there_is_something_to_complete(
 
 
 @pytest.mark.parametrize("instruction", ["bash", "bash_source", "source_csh", "install_bash", "complete_bash"])
-def test_what_no_shell_asks_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch, instruction: str) -> None:
+def test_unknown_completion_request_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch, instruction: str) -> None:
     monkeypatch.setenv(VARIABLE, instruction)
     outcome = cli("designs")
     assert (outcome.code, outcome.out) == (2, "")

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 import typing
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,7 +26,7 @@ _STATED = "crates/engine/src/api/request/options.rs"
 
 
 def test_files_are_what_follows_from_the_engine() -> None:
-    written = dict(contract.files())
+    written = _files()
     changed = [path.name for path, text in written.items() if path.read_text() != text]
     assert changed == [], "`make contract` writes them"
     assert set((contract.ROOT / "docs/schema").rglob("*.json")) == {path for path in written if path.suffix == ".json"}
@@ -84,38 +85,44 @@ def test_every_option_of_a_request_is_one_of_a_call() -> None:
     assert asked - known == {"design", "workload", "trace", "top", "measure"}
 
 
+@cache
+def _files() -> dict[Path, str]:
+    return dict(contract.files())
+
+
+@cache
 def _sources() -> dict[str, str]:
     """The sources that people write, of the engine and of the package."""
-    generated = {path for path, _ in contract.files()}
     paths = [*contract.ROOT.glob("crates/*/src/**/*.rs"), *contract.ROOT.glob("python/**/*.py")]
-    return {str(path.relative_to(contract.ROOT)): path.read_text() for path in paths if path not in generated}
+    return {str(path.relative_to(contract.ROOT)): path.read_text() for path in paths if path not in _files()}
 
 
-def _stating(name: str, sources: dict[str, str]) -> set[str]:
-    """The files that say that there is an option: as a field, as a keyword with its check, or as a flag."""
-    as_field, as_keyword = rf'"x-help"[^#]*\)\)\]\s*pub {name}: ', rf"^ +{name}: Annotated\["
-    flag = FLAGS[name][1]
-    as_flag = rf'Option\(\s*"{re.escape(flag)}"'
-    states = re.compile("|".join((as_field, as_keyword, as_flag)), re.MULTILINE)
-    naming = {path: text for path, text in sources.items() if f"{name}: " in text or f'"{flag}"' in text}
-    return {path for path, text in naming.items() if states.search(text)}
+_STATES = re.compile(
+    r'"x-help"[^#]*?\)\)\]\s*pub (?P<field>\w+): |^ +(?P<keyword>\w+): Annotated\[|Option\(\s*(?P<flag>"--[\w/-]+")',
+    re.MULTILINE,
+)
+"""How a file says that there is an option: as a field, as a keyword with its check, or as a flag."""
+
+
+def _stated(text: str) -> set[str]:
+    """The options of FLAGS that a text states."""
+    names = {f'"{flag}"': name for name, (_, flag, *_) in FLAGS.items()}
+    found = {one["field"] or one["keyword"] or names.get(one["flag"], "") for one in _STATES.finditer(text)}
+    return found & {*FLAGS}
 
 
 def test_an_option_is_stated_in_one_file_that_people_write() -> None:
-    sources = _sources()
-    stated = {name: _stating(name, sources) - {_STATED} for name in FLAGS}
+    stated = {path: found for path, text in _sources().items() if (found := _stated(text))}
+    assert stated.pop(_STATED) == {*FLAGS}
     # Lists of them, and options of other commands with the same flag.
-    lists, others = "python/counterpoint/cli/options.py", "python/counterpoint/cli"
-    assert {name: found for name, found in stated.items() if found} == {
-        "tx_size": {lists},
-        "cores": {lists},
-        "workers": {lists},
-        "seed": {f"{others}/calibrate.py"},
-        "by_line": {f"{others}/crash.py"},
+    folder = "python/counterpoint/cli"
+    assert stated == {
+        f"{folder}/options.py": {"tx_size", "cores", "workers"},
+        f"{folder}/calibrate.py": {"seed"},
+        f"{folder}/crash.py": {"by_line"},
     }
-    assert all(_STATED in _stating(name, sources) for name in FLAGS)
-    assert _stating("watch_reads", {"a.py": "    watch_reads: Annotated[bool, flag]\n"}) == {"a.py"}
-    assert _stating("watch_reads", {"a.py": 'typer.Option(\n    "--watch-reads", help=""\n)'}) == {"a.py"}
+    assert _stated("    watch_reads: Annotated[bool, flag]\n") == {"watch_reads"}
+    assert _stated('typer.Option(\n    "--watch-reads", help=""\n)') == {"watch_reads"}
 
 
 def test_a_schema_says_of_each_field_what_it_is() -> None:

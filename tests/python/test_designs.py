@@ -118,7 +118,7 @@ def test_single_parts_are_set_for_a_run_and_are_the_axes_of_a_sweep(cli: Cli, tm
         ("base =", "expected"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_one_sentence(cli: Cli, tmp_path: Path, text: str, sentence: str) -> None:
+def test_faulty_design_file_is_refused_in_one_sentence(cli: Cli, tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     for command in (["run", str(path), "array"], ["compare", "-d", str(path)], ["designs", str(path)]):

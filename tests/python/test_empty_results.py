@@ -138,7 +138,7 @@ def test_a_sweep_page_says_why_and_has_no_empty_cell_or_panel(cli: Cli) -> None:
             assert "sums" not in latency
 
 
-def test_what_is_no_number_is_never_written(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nan_and_infinity_are_never_written(capsys: pytest.CaptureFixture[str]) -> None:
     shows = (units.number, units.figure, units.ratio, units.percent, units.time, units.duration, units.millijoules)
     for value in (float("nan"), float("inf"), None):
         assert {show(value) for show in shows} == {"-"}

@@ -85,7 +85,7 @@ def test_permissions_are_those_of_any_other_file(tmp_path: Path) -> None:
     assert (tmp_path / "s.duckdb").stat().st_mode == other.stat().st_mode
 
 
-def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+def test_special_files_are_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, tmp_path, Path("/dev/null")):

@@ -198,7 +198,7 @@ def test_values_that_are_stated_replace_those_of_the_designs() -> None:
         ),
     ],
 )
-def test_what_a_file_may_not_say_is_one_sentence_before_anything_is_computed(
+def test_faulty_goals_are_refused_before_anything_is_computed(
     tables: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "Store", None)

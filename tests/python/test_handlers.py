@@ -21,7 +21,7 @@ def _always(*_: object) -> bool:
 
 
 @pytest.mark.parametrize("how", ["ends", "raises"])
-def test_what_handled_a_signal_before_handles_it_afterwards(how: str) -> None:
+def test_earlier_signal_handler_is_restored(how: str) -> None:
     before, heard = _now(), []
     with (
         contextlib.suppress(LookupError),

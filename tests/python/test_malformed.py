@@ -128,7 +128,7 @@ def test_damage_is_one_sentence(case: str, cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", samples.traces())
-def test_what_is_damaged_above_is_good(name: str, cli: Cli, tmp_path: Path) -> None:
+def test_undamaged_traces_are_read(name: str, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "good.trace"
     path.write_bytes(samples.traces()[name])
     outcome = cli("replay", "-d", "secpm", "--machine", "small", str(path))

@@ -180,7 +180,7 @@ def test_any_document_is_a_matrix_or_gets_a_sentence(part: str, value: Any) -> N
         assert found.points
 
 
-def test_what_cannot_be_read_gets_a_sentence(tmp_path: Path) -> None:
+def test_unreadable_matrix_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         matrix.load(tmp_path / "missing.toml")
     with pytest.raises(InputError, match="is not TOML"):

@@ -120,7 +120,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(("command", "option", "metavar"), _NUMERIC)
-def test_what_is_no_number_is_refused(command: str, option: str, metavar: str, cli: Cli, folder: Path) -> None:
+def test_text_that_is_no_number_is_refused(command: str, option: str, metavar: str, cli: Cli, folder: Path) -> None:
     del folder
     call = ["replay", "lines.nvmain"] if option == "--trace-clock" else _CALLS[command]
     # Around the values of a machine spaces may stand, and some are no whole numbers.

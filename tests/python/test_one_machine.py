@@ -17,7 +17,7 @@ from counterpoint.searches import goals
 from counterpoint.searches.ladder import tiers
 from counterpoint.verbs import api
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("undrawn")]
 
 MINE = "mine.toml"
 """A user's design on the machine `counter-atomicity`, as `sca-tree`, which it builds on, has it."""

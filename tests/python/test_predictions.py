@@ -86,7 +86,7 @@ def designs(*names: str) -> Matrix:
     return parse({"base": {"workload": "array", "machine": "small"}, "axes": {"design": list(names)}}, "test")
 
 
-def test_what_runs_have_beyond_a_third_one_is_compared() -> None:
+def test_differences_to_a_third_run_are_compared() -> None:
     matrix = designs("plain", "large", "small")
     documents: dict[Key, Document] = {("plain",): writes(100), ("large",): writes(200), ("small",): writes(113)}
 

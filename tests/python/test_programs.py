@@ -123,7 +123,7 @@ def test_a_locked_operation_is_a_fence_before_it_stores() -> None:
     assert _left(point, _A, _B) == {b"1\0", b"12"}
 
 
-def test_what_a_state_lost_is_as_little_as_explains_it() -> None:
+def test_lost_stores_of_a_state_are_as_few_as_explain_it() -> None:
     point = _point(_store(_A, b"1"), _store(_A, b"1"), _store(_B, b"2"))
     lost = {point.image(state, 4096)[_A : _B + 1 : _B]: len(point.lost(state)) for state in point.states(1000)}
     assert lost == {b"\0\0": 3, b"1\0": 1, b"\0002": 2, b"12": 0}

@@ -189,9 +189,7 @@ _LACKING = {
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", _LACKING)
-def test_what_a_recorded_program_leaves_to_others_is_told_with_every_verdict(
-    begin: Any, tmp_path: Path, cli: Cli, name: str
-) -> None:
+def test_work_of_other_processes_is_told_with_every_verdict(begin: Any, tmp_path: Path, cli: Cli, name: str) -> None:
     stream, lacks = _LACKING[name]
     process = begin(stream, seconds=0)
     _, told = process.communicate(timeout=60)

@@ -130,7 +130,7 @@ def test_memories_that_time_out_have_causes_of_their_own(trace: Trace, cli: Cli)
         ),
     ],
 )
-def test_what_has_no_meaning_is_refused(options: list[str], sentence: str, trace: Trace, cli: Cli) -> None:
+def test_options_without_a_meaning_are_refused(options: list[str], sentence: str, trace: Trace, cli: Cli) -> None:
     refused = cli(*_legal(trace(_RIGHT), *options))
     assert (refused.code, refused.out) == (2, "")
     assert sentence in " ".join(refused.err.split())

@@ -244,7 +244,7 @@ def test_equal_memory_with_other_marks_is_another_case(tmp_path: Path) -> None:
     assert found[0].crash_points == found[1].crash_points
 
 
-def test_what_is_marked_as_done_and_lost_is_found(tmp_path: Path) -> None:
+def test_lost_store_that_was_marked_as_done_is_found(tmp_path: Path) -> None:
     keep = tmp_path / "kept"
     keep.mkdir()
     trace = _marked(tmp_path, b"data1", b"other", b"data3")
@@ -301,7 +301,7 @@ def test_a_sample_is_spread_over_the_region(tmp_path: Path) -> None:
     assert cp.crash("secpm", trace, points=5, **region).crash_points == 5
 
 
-def test_what_fails_outside_the_marks_is_not_found(tmp_path: Path) -> None:
+def test_failure_outside_the_marks_is_not_found(tmp_path: Path) -> None:
     # The second store is lost from its mark on.
     trace = _marked(tmp_path, b"data1", b"other", b"data3")
     for explore in ("schedule", "legal"):
@@ -338,7 +338,7 @@ def test_a_command_that_fails_where_nothing_is_lost_is_refused(explore: str, tmp
     assert [path.name for path in tmp_path.iterdir()] == [trace.name], "its files are left"
 
 
-def test_what_the_first_runs_do_is_in_no_figure(tmp_path: Path) -> None:
+def test_preflight_runs_are_in_no_figure(tmp_path: Path) -> None:
     trace, keep = _marked(tmp_path, b"data1"), tmp_path / "kept"
     keep.mkdir()
     told = tmp_path / "told"

@@ -22,7 +22,7 @@ def _lines(found: cp.RecoveryCost) -> list[int]:
 
 
 @pytest.mark.engine
-def test_what_grows_with_memory_and_what_with_the_caches() -> None:
+def test_recovery_grows_with_memory_or_with_the_caches() -> None:
     sizes = ["16GiB", "64GiB", "16TiB"]
     strict, triad, osiris, anubis = cp.recovery(_TREES, memory=sizes, measure=False)
     assert [cost.memory_bytes for cost in osiris.costs] == [16 << 30, 64 << 30, 16 << 40]

@@ -72,7 +72,7 @@ def test_intervals_are_drawn_as_error_bars(chart: Chart) -> None:
     assert len(marks(drawn(same, wide=True), "rule")) == plain, "seeds that agree need no bar"
 
 
-def test_what_has_no_value_is_left_out() -> None:
+def test_marks_without_a_value_are_left_out() -> None:
     known = [mark for mark in MANY.marks if mark.value is not None]
     assert 0 < len(known) < len(MANY.marks)
     assert len(marks(drawn(MANY, wide=True), "rect")) == len(known)

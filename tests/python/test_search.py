@@ -122,7 +122,7 @@ def test_refused_points_are_recorded_and_cost_nothing() -> None:
     assert chosen_by_name(CORNERED, validation.best) == CORNER
 
 
-def test_where_everything_is_refused_nothing_is_chosen() -> None:
+def test_search_in_which_all_is_refused_chooses_nothing() -> None:
     papers = Papers(CORNERED, lambda *_: "no")
     pool, validation = calibrate.explore(CORNERED, papers, ["p.f1.x", "p.f2.x"], budget=20, seed=1)
     assert validation is None
@@ -313,7 +313,7 @@ def test_single_changes_that_are_better_are_put_together() -> None:
     assert priced == {"s": 1, "a": 3, "b": 0, "c": 0}, "departing from what is shipped costs more than it brings"
 
 
-def test_of_changes_that_are_good_only_apart_the_better_one_is_kept() -> None:
+def test_better_of_two_exclusive_changes_is_kept() -> None:
     def either(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float] | str:
         if paper == "q":
             return {"q.f1.x": 0.5}
@@ -368,7 +368,7 @@ def test_a_search_descends_from_the_start_too() -> None:
     assert (found["g"], found["h"]) == (5, 5)
 
 
-def test_what_costs_nothing_goes_back_to_its_start() -> None:
+def test_choice_without_effect_goes_back_to_its_start() -> None:
     space = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 4), decision("d", 2))})
 
     def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
@@ -468,7 +468,7 @@ def test_a_change_that_meets_a_claim_at_little_cost_is_measured_at_full_length()
     assert len(one.measured) == len(set(one.measured)) == 3, "p twice and q once"
 
 
-def test_what_does_not_hold_at_full_length_is_not_taken() -> None:
+def test_choice_that_fails_at_full_length_is_not_taken() -> None:
     def full(paper: str, chosen: Mapping[str, int], seed: int) -> Mapping[str, float]:
         return {name: min(score, 0.999) for name, score in nearly(paper, chosen, seed).items()}
 
@@ -497,7 +497,7 @@ def test_a_claim_that_is_missed_at_full_length_only_is_looked_after() -> None:
     assert [each.held for each in found] == [3, *[2] * (len(found) - 1)]
 
 
-def test_where_no_change_promises_more_the_point_alone_is_measured() -> None:
+def test_point_without_better_neighbours_is_measured_alone() -> None:
     def missed(paper: str, *_: object) -> Mapping[str, float]:
         return {"q.f1.x": 0.5} if paper == "q" else {"p.f1.x": 0.5, "p.f2.x": 1.0}
 
@@ -507,7 +507,7 @@ def test_where_no_change_promises_more_the_point_alone_is_measured() -> None:
 
 
 @pytest.mark.parametrize("missed", [True, False])
-def test_what_was_known_before_competes_where_a_claim_is_missed(missed: bool) -> None:
+def test_known_points_compete_where_a_claim_is_missed(missed: bool) -> None:
     """The search itself prefers the first point by far."""
 
     def short(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:

@@ -107,7 +107,7 @@ def test_every_name_of_a_lazy_package_is_there(package: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("package", [cp, results])
-def test_what_types_see_of_a_lazy_package_is_what_runs(package: ModuleType) -> None:
+def test_lazy_names_are_those_that_type_checkers_see(package: ModuleType) -> None:
     (branch,) = (node for node in ast.parse(inspect.getsource(package)).body if isinstance(node, ast.If))
     seen = {
         (alias.name, f"{package.__name__}.{line.module}")

@@ -1,6 +1,6 @@
 """Output that cannot be written: its own exit code, one sentence if it can be printed, and nothing else is lost.
 
-Every command of the real program, in processes of their own, since the streams are theirs.
+Some commands in processes of their own, since the streams are theirs; every command with streams that fail here.
 """
 
 from __future__ import annotations
@@ -9,27 +9,25 @@ import os
 import pty
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import Cli, Outcome
 
+import counterpoint as cp
 import samples
 from counterpoint.cli import app
+from counterpoint.papers import calibrate
+from counterpoint.report import calibration_page
 from counterpoint.system import streams
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("undrawn")]
 
 _SECONDS_MAX = 300
 _SMALL = "--machine small --transactions 2"
 _PROGRAM = [sys.executable, "-m", "counterpoint"]
-# The search itself takes minutes and writes nothing.
-_CALIBRATE = (
-    "from counterpoint.cli import main\n"
-    "from counterpoint.papers import calibrate\n"
-    "from counterpoint.report import calibration_page\n"
-    "calibrate.calibrate, calibration_page.page = (lambda *_, **__: (None,)), (lambda _: 'page')\n"
-    "main()"
-)
 _COMMANDS = {
     "": "",
     "--help": "--help",
@@ -69,40 +67,49 @@ _WAYS = (
 )
 """Redirections, and how standard output and standard error fail by them."""
 
-_EVERY_WAY = ("", "--help", "--version", "run", "sweep", "no such design")
+_EVERY_WAY = ("", "run", "sweep", "no such design")
 _SWEEP = '[base]\ndesign = "secpm"\nworkload = "btree"\nmachine = "small"\ntransactions = 2\n[axes]\nseed = [1, 2]\n'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unsearched() -> Iterator[None]:
+    """Searches nothing: that takes minutes and writes to no stream."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibrate, "calibrate", lambda *_, **__: (None,))
+        patch.setattr(calibration_page, "page", lambda _: "page")
+        yield
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what commands need; each works in a folder inside."""
     folder = tmp_path_factory.mktemp("streams")
-    (folder / "sweep.toml").write_text(_SWEEP)
-    for command in ("sweep sweep.toml", "reproduce secpm-workshop --quick --store papers.duckdb"):
-        subprocess.run([*_PROGRAM, *command.split()], cwd=folder, capture_output=True, check=False)
+    cp.sweep(tomllib.loads(_SWEEP) | {"name": "sweep"}, folder / "sweep.duckdb", workers=1)
+    cp.reproduce("secpm-workshop", quick=True, store=folder / "papers.duckdb")
     return folder
 
 
 @pytest.fixture
-def folder(shared: Path, request: pytest.FixtureRequest) -> Path:
+def folder(shared: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = shared / f"of-{abs(hash(request.node.name))}"
     made.mkdir()
     (made / "sweep.toml").write_text(_SWEEP)
     (made / "trace.nvmain").write_text("10 R 0x1040 0 0\n12 W 0x2040 0 0\n")
     (made / "recorded.log").write_bytes(samples.PMEMCHECK)
+    monkeypatch.chdir(made)
     return made
 
 
-def _run(command: str, folder: Path, redirected: str = "") -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", _CALIBRATE] if command.startswith("calibrate") else _PROGRAM
-    return subprocess.run(
-        ["bash", "-c", f'"$@" {redirected}', "bash", *program, *command.split()],
+def _run(command: str, folder: Path, redirected: str = "") -> Outcome:
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {redirected}', "bash", *_PROGRAM, *command.split()],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
         timeout=_SECONDS_MAX,
     )
+    return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 def test_every_command_is_below() -> None:
@@ -110,41 +117,60 @@ def test_every_command_is_below() -> None:
     assert {command.name for command in app.registered_commands} <= named
 
 
-@pytest.mark.parametrize("name", _COMMANDS)
+@pytest.mark.parametrize("name", _EVERY_WAY)
 def test_a_stream_that_fails_is_told(name: str, folder: Path) -> None:
     whole = _run(_COMMANDS[name], folder)
-    assert "Traceback" not in whole.stderr
-    ways = _WAYS if name in _EVERY_WAY else _WAYS[:2]
-    for way, fails_output, fails_errors in ways:
+    assert "Traceback" not in whole.err
+    for way, fails_output, fails_errors in _WAYS:
         (folder / "sweep.duckdb").unlink(missing_ok=True)
-        outcome = _run(_COMMANDS[name], folder, way)
-        fails = (fails_output and whole.stdout) or (fails_errors and whole.stderr)
-        gone = streams.PIPE_CLOSED if way.startswith("|") else streams.OUTPUT_FAILED
-        assert outcome.returncode == (gone if fails and whole.returncode in (0, 1) else whole.returncode), (
-            way,
-            outcome,
-        )
-        said = fails_output and whole.stdout and not way.startswith("|")
-        sentence = f"error: standard output cannot be written: {fails_output}\n" if said else ""
-        assert outcome.stderr == ("" if fails_errors else whole.stderr + sentence), (way, outcome)
-        assert (outcome.stdout == "") == bool(fails_output or not whole.stdout), (way, outcome)
+        _holds(whole, _run(_COMMANDS[name], folder, way), fails_output, fails_errors)
 
 
-def test_files_are_written_though_standard_output_fails(folder: Path) -> None:
-    outcome = _run(f"compare -d secpm -w btree {_SMALL} --out out", folder, ">/dev/full")
-    assert outcome.returncode == streams.OUTPUT_FAILED
+@pytest.mark.parametrize("name", [*_COMMANDS])
+def test_every_command_notices_a_stream_that_fails(
+    name: str, folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = _COMMANDS[name].split()
+    whole = cli(*command)
+    assert "Traceback" not in whole.err
+    for stream, fails_output, fails_errors in (("stdout", "no space left on device", ""), ("stderr", "", "full")):
+        (folder / "sweep.duckdb").unlink(missing_ok=True)
+        with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
+            patch.setattr(sys, stream, full)
+            outcome = cli(*command)
+        _holds(whole, outcome, fails_output, fails_errors)
+
+
+def _holds(whole: Outcome, outcome: Outcome, fails_output: str, fails_errors: str) -> None:
+    """What a command that does `whole` does where standard output or standard error fail."""
+    fails = (fails_output and whole.out) or (fails_errors and whole.err)
+    gone = streams.PIPE_CLOSED if fails_output == "gone" else streams.OUTPUT_FAILED
+    assert outcome.code == (gone if fails and whole.code in (0, 1) else whole.code), outcome
+    said = fails_output and whole.out and fails_output != "gone"
+    sentence = f"error: standard output cannot be written: {fails_output}\n" if said else ""
+    assert outcome.err == ("" if fails_errors else whole.err + sentence), outcome
+    assert (outcome.out == "") == bool(fails_output or not whole.out), outcome
+
+
+def test_files_are_written_though_standard_output_fails(
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        outcome = cli("compare", "-d", "secpm", "-w", "btree", *_SMALL.split(), "--out", "out")
+    assert outcome.code == streams.OUTPUT_FAILED
     assert (folder / "out/report.html").read_text().endswith("</html>")
 
 
 def test_notes_never_go_where_results_go(folder: Path) -> None:
     outcome = _run("sweep sweep.toml --json", folder, "2>&-")
-    assert outcome.stdout.startswith("{"), "and not with what standard error would have had"
+    assert outcome.out.startswith("{"), "and not with what standard error would have had"
 
 
 def test_a_terminal_that_goes_away_stops_nothing(folder: Path) -> None:
     """The progress bar goes to standard error too."""
     terminal, end = pty.openpty()
-    command = "compare -d secpm,sca,write-back -w btree,queue --transactions 4000 --footprint 1MiB --json"
+    command = "compare -d secpm,sca,write-back -w btree,queue --transactions 1000 --footprint 1MiB --json"
     with subprocess.Popen([*_PROGRAM, *command.split()], cwd=folder, stdout=subprocess.PIPE, stderr=end) as process:
         os.close(end)
         assert os.read(terminal, 1), "the bar is there"
@@ -168,9 +194,6 @@ def test_a_terminal_that_goes_away_stops_nothing(folder: Path) -> None:
 )
 def test_a_full_disk_is_failing_output(command: str, what: str, folder: Path) -> None:
     """A limit on the size of files stands for it, which standard output, a pipe, does not meet."""
-    outcome = _run(f"{command}", folder, "")
-    assert outcome.returncode == 0, outcome
-    (folder / "sweep.duckdb").unlink(missing_ok=True)
     limited = ["bash", "-c", 'ulimit -f 1; "$@"', "bash", *_PROGRAM, *command.split()]
     outcome = subprocess.run(limited, cwd=folder, capture_output=True, text=True, check=False, timeout=_SECONDS_MAX)
     assert outcome.returncode == (streams.OUTPUT_FAILED if what else 0), outcome

@@ -25,7 +25,7 @@ def test_the_goals_are_valid_and_ask_the_same(name: str) -> None:
     assert f"{goals.space.size:,} points" in _PAGE
 
 
-def test_what_was_found_is_made_of_parts_of_easy_pm_and_co_located() -> None:
+def test_found_design_is_made_of_parts_of_easy_pm_and_co_located() -> None:
     found, *parents = (api.effective_parts(one) for one in (FOUND, "easy-pm", "co-located"))
     for key, value in found.items():
         if key != "recovery":
@@ -33,7 +33,7 @@ def test_what_was_found_is_made_of_parts_of_easy_pm_and_co_located() -> None:
 
 
 @pytest.mark.parametrize("tx_size", [64, 256])
-def test_it_beats_the_three_designs_with_small_transactions(tx_size: int) -> None:
+def test_found_design_beats_the_three_designs_with_small_transactions(tx_size: int) -> None:
     def of(design: str | Path) -> tuple[float, float, float]:
         options: dict[str, Any] = {"machine": "secpm", "transactions": 100, "footprint": "64MiB", "tx_size": tx_size}
         runs = [cp.run(design, workload, **options).to_dict() for workload in api.COMPARE_WORKLOADS]
@@ -46,7 +46,7 @@ def test_it_beats_the_three_designs_with_small_transactions(tx_size: int) -> Non
 
 
 @pytest.mark.parametrize("workload", ["btree", "linked-list"])
-def test_it_survives(workload: str) -> None:
+def test_found_design_survives(workload: str) -> None:
     verdict = cp.crash(FOUND, workload, machine="small", transactions=20, set=["program.log_granularity=line"])
     assert verdict.holds
     assert verdict.crash_points > 1000

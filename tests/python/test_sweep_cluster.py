@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -19,7 +18,8 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 import pytest
-from conftest import Cli
+from conftest import Cli, Outcome
+from dask import config
 from distributed import Client
 from polars.testing import assert_frame_equal
 from test_searches import SURVIVOR
@@ -33,9 +33,9 @@ pytestmark = pytest.mark.engine
 SPEC: dict[str, Any] = {
     "name": "both",
     "base": TINY,
-    "axes": {"design": ["unencrypted", "secpm"], "seed": {"from": 1, "to": 30}, "controller.wpq_entries": [2, 8]},
+    "axes": {"design": ["unencrypted", "secpm"], "seed": {"from": 1, "to": 15}, "controller.wpq_entries": [2, 8]},
 }
-"""A run of 120, half of them refused since their queue is shorter than its watermark."""
+"""A sweep of 60, half of them refused since their queue is shorter than its watermark."""
 
 
 LOOPBACK = ("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
@@ -102,15 +102,15 @@ def test_local_and_cluster_give_the_same_though_a_worker_is_killed(scheduler: st
 
         def kill_midway(done: int, total: int, failed: int) -> None:
             with lock:
-                if done >= 70 and not done_at_kill:
+                if done >= 35 and not done_at_kill:
                     done_at_kill.append(done)
                     killed.send_signal(signal.SIGKILL)
 
         cluster = cp.sweep(SPEC, tmp_path / "cluster.duckdb", cluster=scheduler, progress=kill_midway)
         assert staying.poll() is None
         assert killed.wait(10) == -signal.SIGKILL
-    assert done_at_kill[0] < 120
-    assert (cluster.computed, len(cluster.failures)) == (60, 60)
+    assert done_at_kill[0] < 60
+    assert (cluster.computed, len(cluster.failures)) == (30, 30)
     local = cp.sweep(SPEC, tmp_path / "local.duckdb", workers=2)
     assert_frame_equal(cluster.frame(), local.frame())
     workers = {name.rpartition(":")[2] for name in _hosts(tmp_path / "cluster.duckdb")}
@@ -233,26 +233,26 @@ PREFIX, ROLES = "DASK_DISTRIBUTED__COMM__", ("SCHEDULER", "WORKER", "CLIENT")
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl makes certificates on this computer")
 def test_a_cluster_with_tls_takes_those_with_its_certificates_and_nobody_else(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli, request: pytest.FixtureRequest
 ) -> None:
+    request.addfinalizer(config.refresh)
     spec, port = tmp_path / "s.toml", _free_port()
     base = "".join(f"base.{key} = {value!r}\n" for key, value in TINY.items())
     spec.write_text(f"{base}base.design = 'secpm'\n")
     own, other = _certificate(tmp_path, "own"), _certificate(tmp_path, "other")
 
-    def sweep(settings: dict[str, str], scheme: str = "tls") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "counterpoint", "sweep", str(spec), "--store", str(tmp_path / "s.duckdb")]
-        address = f"{scheme}://127.0.0.1:{port}"
-        plain = {name: value for name, value in os.environ.items() if not name.startswith("DASK_")}
-        cluster = [*command, "--cluster", address]
-        return subprocess.run(cluster, env={**plain, **settings}, capture_output=True, text=True, check=False)
+    def sweep(settings: dict[str, str], scheme: str = "tls") -> Outcome:
+        config.refresh(env=settings)
+        return cli(
+            "sweep", str(spec), "--store", str(tmp_path / "s.duckdb"), "--cluster", f"{scheme}://127.0.0.1:{port}"
+        )
 
     def refused(settings: dict[str, str], scheme: str = "tls") -> str:
         outcome = sweep(settings, scheme)
-        assert outcome.returncode == 2, outcome.stderr
-        assert "Traceback" not in outcome.stderr
-        assert outcome.stderr.count("error: ") == 1
-        return outcome.stderr
+        assert outcome.code == 2, outcome
+        assert "Traceback" not in outcome.err
+        assert outcome.err.count("error: ") == 1
+        return outcome.err
 
     for name, value in own.items():
         monkeypatch.setenv(name, value)
@@ -266,4 +266,4 @@ def test_a_cluster_with_tls_takes_those_with_its_certificates_and_nobody_else(
             lost = {**own, f"{PREFIX}TLS__CA_FILE": str(tmp_path / "none.pem")}
             assert "cannot be read: [Errno 2] No such file or directory" in refused(lost)
             done = sweep(own)
-            assert (done.returncode, "1 computed" in done.stdout) == (0, True), done.stderr
+            assert (done.code, "1 computed" in done.out) == (0, True), done.err

@@ -77,7 +77,7 @@ def test_a_sweep_without_an_axis_of_numbers_has_bars(page: Callable[[str], Path]
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1200, 380])
-def test_it_is_readable_in_a_browser(page: Callable[[str], Path], browser: Browser, width: int) -> None:
+def test_page_is_readable_in_a_browser(page: Callable[[str], Path], browser: Browser, width: int) -> None:
     tab = browser.new_page(viewport={"width": width, "height": 900})
     problems: list[str] = []
     tab.on("console", lambda message: problems.append(message.text))

@@ -15,7 +15,7 @@ from conftest import Cli
 import samples
 from counterpoint.system import units
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("undrawn")]
 
 _EVIL = "\x1b]0;owned\x07\x9b31m\u202egpj\u2066\x7f"
 """Sets the title of the terminal, its colour, and the direction of writing."""
@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_a_terminal_would_obey_is_escaped() -> None:
+def test_control_characters_are_escaped() -> None:
     assert units.printable(_EVIL) == _SHOWN
     assert units.printable(_SHOWN) == _SHOWN
     assert units.printable("grün, 漢字, µs, a\u00a0b, 🙂") == "grün, 漢字, µs, a\u00a0b, 🙂"
@@ -52,7 +52,7 @@ def test_json_says_the_same_in_its_own_escapes() -> None:
     assert json.loads(text) == said
 
 
-def test_errors(cli: Cli, folder: Path) -> None:
+def test_error_sentences_escape_names(cli: Cli, folder: Path) -> None:
     del folder
     for call in (
         ["run", _EVIL, "btree"],
@@ -84,7 +84,7 @@ def test_errors(cli: Cli, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("evil", [_EVIL, "[/b][link=x]", "a\nHolds: nothing was lost"])
-def test_traces(evil: str, cli: Cli, folder: Path) -> None:
+def test_names_of_traces_are_escaped(evil: str, cli: Cli, folder: Path) -> None:
     (folder / f"{evil}.log").parent.mkdir(exist_ok=True)
     (folder / f"{evil}.log").write_bytes(samples.PMEMCHECK)
     (folder / f"{evil}.nvmain").write_text("10 R 0x1040 0 0\n")
@@ -105,7 +105,7 @@ def test_traces(evil: str, cli: Cli, folder: Path) -> None:
         json.loads(document)
 
 
-def test_what_sweeps_and_stores_say(cli: Cli, folder: Path) -> None:
+def test_sweeps_and_stores_escape_names(cli: Cli, folder: Path) -> None:
     evil = _EVIL.encode("unicode_escape").decode().replace("\\x", "\\u00")
     axes = f'workload = ["{evil}", "btree"]\nvariant = ["hardened", "{evil}"]'
     spec = f'name = "{evil}"\n[base]\ndesign = "secpm"\nmachine = "small"\ntransactions = 2\n[axes]\n{axes}\n'

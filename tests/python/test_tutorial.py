@@ -25,7 +25,7 @@ class TestThePlayer:
             ("took [...] s on [...]\n", "took 0.1 s on this computer\n"),
         ],
     )
-    def test_what_is_left_out_may_be_anything(self, expected: str, printed: str) -> None:
+    def test_elision_stands_for_anything(self, expected: str, printed: str) -> None:
         assert tutorial.matches(expected, printed)
 
     @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ class TestThePlayer:
             ("took [...] s\n", "took 0.1\n s\n"),
         ],
     )
-    def test_what_is_there_must_be_so(self, expected: str, printed: str) -> None:
+    def test_text_without_elision_must_be_equal(self, expected: str, printed: str) -> None:
         assert not tutorial.matches(expected, printed)
 
     def test_blocks_have_language_title_code_and_line(self) -> None:
@@ -87,7 +87,7 @@ def test_the_tutorial_does_what_it_says() -> None:
     assert done == [line for line in fences if copy.offers(needs[line])], "a command was passed over"
 
 
-def test_what_the_tutorial_shows_as_output_follows_a_command() -> None:
+def test_output_in_the_tutorial_follows_a_command() -> None:
     found = tutorial.blocks(_PAGE)
     assert {block.language for block in found} == {"sh", "text", "python", "toml", "diff"}
     for before, block in pairwise(found):

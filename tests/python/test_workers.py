@@ -40,13 +40,13 @@ class _Counted:
         return len(list(Path("/proc/self/task").iterdir()))
 
 
-def test_threads_of_simulations() -> None:
+def test_simulations_use_as_many_threads_as_processors() -> None:
     counted = _Counted()
     cp.run_matrix(["secpm"] * 12, ["btree"], transactions=2_000, footprint="1MiB", workers=_ASKED, progress=counted)
     assert 1 <= counted.most <= 2 * _PROCESSORS + _BESIDE_WORKERS, "as many populate memory"
 
 
-def test_threads_of_replays(tmp_path: Path) -> None:
+def test_replays_use_as_many_threads_as_processors(tmp_path: Path) -> None:
     path = tmp_path / "long.nvmain"
     path.write_text(_LONG_TRACE)
     request = json.dumps({"runs": [{"design": "secpm", "workload": str(path)}] * 12})
@@ -69,7 +69,7 @@ def test_threads_of_replays(tmp_path: Path) -> None:
     assert 1 <= counted.most <= _PROCESSORS + _BESIDE_WORKERS
 
 
-def test_processes_of_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweeps_use_as_many_processes_as_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = Processes(_ASKED)
     try:
         assert len(executor._workers) == _PROCESSORS
@@ -100,7 +100,7 @@ def test_processes_of_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "crash secpm btree --machine small --transactions 2 --workers {}",
     ],
 )
-def test_what_is_asked_for_beyond_that_is_said(
+def test_more_workers_than_processors_are_told(
     command: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
