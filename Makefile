@@ -147,6 +147,7 @@ lint-python: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 
 .PHONY: docs
 docs: ## Build the engine's reference, in target/doc.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby, product
 
 import counterpoint as cp
+from counterpoint.contract.results import Crash
 
 OUTCOMES = ("accepted", "late", "detected", "denied", "harmless")
 
@@ -22,7 +23,7 @@ class Attacked:
     design: str
     workload: str
     machine: str
-    verdict: cp.Crash
+    verdict: Crash
 
     @property
     def outcomes(self) -> tuple[int, ...]:

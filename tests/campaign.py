@@ -15,6 +15,7 @@ from operator import call
 from pathlib import Path
 
 import counterpoint as cp
+from counterpoint.contract.results import Crash
 from machines import POLICIES, machine
 
 VERDICTS: Mapping[str, Mapping[str, str]] = tomllib.loads(
@@ -39,7 +40,7 @@ class Outcome:
     workload: str
     explore: str
     sets: tuple[str, ...]
-    verdict: cp.Crash
+    verdict: Crash
 
     @property
     def survives(self) -> bool:

@@ -316,9 +316,9 @@ def python_table() -> str:
     """The table of types of docs/python.md."""
     text = "| type | calls | options |\n|---|---|---|\n"
     for group in GROUPS:
-        options = [] if group.base is None else [f"those of `cp.{group.base}`"]
+        options = [] if group.base is None else [f"those of `{group.base}`"]
         options += [f"`{name}`{_note(field)}" for name, field in own(group).items()]
-        text += f"| `cp.{group.name}` | {group.calls} | {', '.join(options)}{group.more} |\n"
+        text += f"| `{group.name}` | {group.calls} | {', '.join(options)}{group.more} |\n"
     return text
 
 

@@ -23,8 +23,9 @@ import contract
 import counterpoint as cp
 import page_tables
 import tutorial
-from counterpoint.cli import app, tables
-from counterpoint.contract.results import Violation
+from counterpoint.cli import app
+from counterpoint.cli.crash_table import explained
+from counterpoint.contract.results import Crash, Violation
 
 ROOT = Path(__file__).parents[1]
 _WIDTH = 120
@@ -128,7 +129,7 @@ def _listed(names: list[str]) -> str:
 
 
 @cache
-def example() -> tuple[cp.Crash, Violation]:
+def example() -> tuple[Crash, Violation]:
     """The crash that README and docs/crash.md explain: a verdict and its first violation, at which its page opens."""
     verdict = cp.crash(*EXAMPLE, transactions=EXAMPLE_TRANSACTIONS, shrink=False, blame=False)
     return verdict, verdict.violations[0]
@@ -152,7 +153,7 @@ def violation_explained() -> str:
     _, violation = example()
     told = io.StringIO()
     console = Console(file=told, width=_WIDTH - 4, color_system=None, highlight=False)
-    for line in tables._explained(violation):
+    for line in explained(violation):
         console.print(line)
     command = f"counterpoint crash {' '.join(EXAMPLE)} --transactions {EXAMPLE_TRANSACTIONS} --at-event"
     shown = "".join(f"    {line.rstrip()}\n" for line in told.getvalue().strip().splitlines())

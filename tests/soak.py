@@ -21,6 +21,7 @@ from threading import Event
 import attacks
 import campaign
 import counterpoint as cp
+from counterpoint.contract.results import Crash
 from machines import machine
 
 DESIGNS = tuple(
@@ -115,9 +116,7 @@ def own(designs: Sequence[str], sets: Sequence[str], first_seed: int, points: in
     return int(broken.is_set())
 
 
-def crash(
-    design: str, choice: random.Random, seed: int, sets: Sequence[str] = (), workers: int | None = None
-) -> cp.Crash:
+def crash(design: str, choice: random.Random, seed: int, sets: Sequence[str] = (), workers: int | None = None) -> Crash:
     """Crashes a design in a workload, on a machine and in a way that are chosen at random."""
     workload = choice.choice([workload.name for workload in cp.workloads()])
     nested = choice.choice((0, 0, 0, 0, 0, 0, 1, 2))
@@ -146,7 +145,7 @@ def crash(
     )
 
 
-def failed(verdict: cp.Crash) -> bool:
+def failed(verdict: Crash) -> bool:
     """Whether a design does not hold; says so, and what shows it again."""
     if verdict.holds:
         return False

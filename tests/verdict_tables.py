@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import counterpoint as cp
+from counterpoint.contract.results import Crash
 
 FOLDER = Path(__file__).parents[1] / "docs" / "designs"
 _HEADER = re.compile(r"^\| machine \| variant \|(?P<workloads>.*)\|$", re.MULTILINE)
@@ -59,7 +60,7 @@ def _rows(page: str) -> Iterator[Row]:
         yield Row(number, "|".join(line.split("|")[:3]).rstrip(), options)
 
 
-def cell(verdict: cp.Crash) -> str:
+def cell(verdict: Crash) -> str:
     """What a table says of a verdict."""
     if verdict.holds:
         return "holds"

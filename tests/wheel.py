@@ -138,7 +138,7 @@ def check_installed(place: Place, expected: str) -> None:
     require(build == cp.engine_build(), "the engine was built from other sources; run 'make engine'")
     require_same(ROOT / PACKAGE, Path(package), "the wheel")
     version = place.counterpoint("--version")
-    require(version == f"counterpoint {cp.engine_version()}\n", f"--version prints '{version}'")
+    require(version == f"counterpoint {cp.__version__}\n", f"--version prints '{version}'")
     printed = place.counterpoint(COMPARE)
     require(printed == expected, f"'{COMPARE}' prints\n{printed}\nwhich in the repository is\n{expected}")
 

@@ -24,6 +24,9 @@ its answers Python types::
 
     cp.sweep("sweep.toml").frame()
 
+This face has what is called. Types of results are in `counterpoint.contract.results`, types of options in
+`counterpoint.contract.options`.
+
 Engine calls release the GIL, so they run in parallel from threads, and they stop on Ctrl-C.
 """
 
@@ -32,86 +35,33 @@ from typing import TYPE_CHECKING
 from ._engine import EngineError, InputError
 
 if TYPE_CHECKING:
-    from .contract.options import (
-        AnnotationOptions,
-        CheckOptions,
-        CommonOptions,
-        CrashOptions,
-        LineOptions,
-        MachineOptions,
-        RecoveryOptions,
-        ReplayOptions,
-        RunOptions,
-        SceneOptions,
-        SingleRunOptions,
-    )
-    from .contract.request import ANNOTATIONS, PROGRAM_STEPS
-    from .contract.results import (
-        Blame,
-        Cause,
-        Check,
-        Crash,
-        Design,
-        DesignPart,
-        Fault,
-        Finding,
-        LineCost,
-        LineRun,
-        Machine,
-        Part,
-        Recoveries,
-        RecoveryCost,
-        ResponseTimes,
-        Run,
-        Shrunk,
-        StageTally,
-        Stats,
-        Violation,
-        Workload,
-    )
-    from .papers.calibrate import Calibration, calibrate
-    from .papers.model import Reproduction
+    from .papers.calibrate import calibrate
     from .papers.reproduce import reproduce
     from .report import write_crash_page, write_report, write_reproduction, write_search_page, write_sweep_page
     from .runs.store import Store
-    from .runs.sweeps import SweepReport, sweep
-    from .searches.explain import Explanation, explain
-    from .searches.outcome import SearchReport
+    from .runs.sweeps import sweep
+    from .searches.explain import explain
     from .searches.search import search
     from .system.errors import Interrupted
-    from .verbs.annotation_checks import Annotations, annotations
-    from .verbs.api import (
-        COMPARE_DESIGNS,
-        COMPARE_WORKLOADS,
-        EASY_PM_CORES,
-        EASY_PM_WORKLOADS,
-        SEPENCR_CORES,
-        SEPENCR_TX_SIZES,
-        SEPENCR_WARMUP_BYTES,
-        check,
-        compare,
-        crash,
+    from .verbs.annotation_checks import annotations
+    from .verbs.api import check, crash, replay, resolve, run, scene
+    from .verbs.catalogue import (
         design,
         design_file,
         design_parts,
         designs,
         engine_build,
-        engine_version,
         faults,
         machines,
         parts,
-        replay,
-        resolve,
-        run,
-        run_matrix,
-        scene,
         workloads,
     )
+    from .verbs.comparison import compare, run_matrix
     from .verbs.frames import frame
     from .verbs.lines import is_line_trace, replay_lines
-    from .verbs.litmus_suite import LitmusReport, Verdict, litmus, litmus_tests
-    from .verbs.recorder import Recording, record
-    from .verbs.recoveries import RECOVERY_MEMORY, recovery
+    from .verbs.litmus_suite import litmus, litmus_tests
+    from .verbs.recorder import record
+    from .verbs.recoveries import recovery
     from .verbs.version import __version__
 else:
     from .system.lazy import names_of
@@ -119,56 +69,8 @@ else:
     __getattr__, __dir__ = names_of(
         __name__,
         {
-            "verbs.annotation_checks": ("Annotations", "annotations"),
-            "verbs.api": (
-                "COMPARE_DESIGNS",
-                "COMPARE_WORKLOADS",
-                "EASY_PM_CORES",
-                "EASY_PM_WORKLOADS",
-                "SEPENCR_CORES",
-                "SEPENCR_TX_SIZES",
-                "SEPENCR_WARMUP_BYTES",
-                "check",
-                "compare",
-                "crash",
-                "design",
-                "design_file",
-                "design_parts",
-                "designs",
-                "engine_build",
-                "engine_version",
-                "faults",
-                "machines",
-                "parts",
-                "replay",
-                "resolve",
-                "run",
-                "run_matrix",
-                "scene",
-                "workloads",
-            ),
-            "system.errors": ("Interrupted",),
-            "verbs.frames": ("frame",),
-            "verbs.lines": ("is_line_trace", "replay_lines"),
-            "verbs.litmus_suite": ("LitmusReport", "Verdict", "litmus", "litmus_tests"),
-            "contract.options": (
-                "AnnotationOptions",
-                "CheckOptions",
-                "CommonOptions",
-                "CrashOptions",
-                "LineOptions",
-                "MachineOptions",
-                "RecoveryOptions",
-                "ReplayOptions",
-                "RunOptions",
-                "SceneOptions",
-                "SingleRunOptions",
-            ),
-            "papers.calibrate": ("Calibration", "calibrate"),
-            "papers.model": ("Reproduction",),
+            "papers.calibrate": ("calibrate",),
             "papers.reproduce": ("reproduce",),
-            "verbs.recorder": ("Recording", "record"),
-            "verbs.recoveries": ("RECOVERY_MEMORY", "recovery"),
             "report": (
                 "write_crash_page",
                 "write_report",
@@ -176,96 +78,39 @@ else:
                 "write_search_page",
                 "write_sweep_page",
             ),
-            "contract.request": ("ANNOTATIONS", "PROGRAM_STEPS"),
-            "contract.results": (
-                "Blame",
-                "Cause",
-                "Check",
-                "Crash",
-                "Design",
-                "DesignPart",
-                "Fault",
-                "Finding",
-                "LineCost",
-                "LineRun",
-                "Machine",
-                "Part",
-                "Recoveries",
-                "RecoveryCost",
-                "ResponseTimes",
-                "Run",
-                "Shrunk",
-                "StageTally",
-                "Stats",
-                "Violation",
-                "Workload",
-            ),
-            "searches.explain": ("Explanation", "explain"),
-            "searches.outcome": ("SearchReport",),
-            "searches.search": ("search",),
             "runs.store": ("Store",),
-            "runs.sweeps": ("SweepReport", "sweep"),
+            "runs.sweeps": ("sweep",),
+            "searches.explain": ("explain",),
+            "searches.search": ("search",),
+            "system.errors": ("Interrupted",),
+            "verbs.annotation_checks": ("annotations",),
+            "verbs.api": ("check", "crash", "replay", "resolve", "run", "scene"),
+            "verbs.catalogue": (
+                "design",
+                "design_file",
+                "design_parts",
+                "designs",
+                "engine_build",
+                "faults",
+                "machines",
+                "parts",
+                "workloads",
+            ),
+            "verbs.comparison": ("compare", "run_matrix"),
+            "verbs.frames": ("frame",),
+            "verbs.lines": ("is_line_trace", "replay_lines"),
+            "verbs.litmus_suite": ("litmus", "litmus_tests"),
+            "verbs.recorder": ("record",),
+            "verbs.recoveries": ("recovery",),
             "verbs.version": ("__version__",),
         },
     )
 
-
 __all__ = [
-    "ANNOTATIONS",
-    "COMPARE_DESIGNS",
-    "COMPARE_WORKLOADS",
-    "EASY_PM_CORES",
-    "EASY_PM_WORKLOADS",
-    "PROGRAM_STEPS",
-    "RECOVERY_MEMORY",
-    "SEPENCR_CORES",
-    "SEPENCR_TX_SIZES",
-    "SEPENCR_WARMUP_BYTES",
-    "AnnotationOptions",
-    "Annotations",
-    "Blame",
-    "Calibration",
-    "Cause",
-    "Check",
-    "CheckOptions",
-    "CommonOptions",
-    "Crash",
-    "CrashOptions",
-    "Design",
-    "DesignPart",
     "EngineError",
-    "Explanation",
-    "Fault",
-    "Finding",
     "InputError",
     "Interrupted",
-    "LineCost",
-    "LineOptions",
-    "LineRun",
-    "LitmusReport",
-    "Machine",
-    "MachineOptions",
-    "Part",
-    "Recording",
-    "Recoveries",
-    "RecoveryCost",
-    "RecoveryOptions",
-    "ReplayOptions",
-    "Reproduction",
-    "ResponseTimes",
-    "Run",
-    "RunOptions",
-    "SceneOptions",
-    "SearchReport",
-    "Shrunk",
-    "SingleRunOptions",
-    "StageTally",
-    "Stats",
     "Store",
-    "SweepReport",
-    "Verdict",
-    "Violation",
-    "Workload",
     "__version__",
     "annotations",
     "calibrate",
@@ -277,7 +122,6 @@ __all__ = [
     "design_parts",
     "designs",
     "engine_build",
-    "engine_version",
     "explain",
     "faults",
     "frame",

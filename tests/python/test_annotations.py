@@ -14,9 +14,10 @@ from conftest import Cli
 import counterpoint as cp
 import samples
 from counterpoint import _engine
+from counterpoint.contract.request import ANNOTATIONS, PROGRAM_STEPS
 from counterpoint.verbs.annotation_checks import annotations_of
 
-PREPARE, MUTATE, COMMIT, FLUSH_DATA = cp.ANNOTATIONS
+PREPARE, MUTATE, COMMIT, FLUSH_DATA = ANNOTATIONS
 
 
 @pytest.mark.usefixtures("fake")
@@ -159,7 +160,7 @@ def test_run_and_crash_take_leave_out(cli: Cli, fake: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.engine
 @pytest.mark.parametrize("design", ["secpm", "sca", "hw-log", "easy-pm"])
-@pytest.mark.parametrize("name", cp.ANNOTATIONS)
+@pytest.mark.parametrize("name", ANNOTATIONS)
 def test_the_engine_knows_the_annotations_of_each_design_by_these_names(design: str, name: str) -> None:
     request = json.dumps({"design": design, "workload": "array", "leave_out": name})
     if name in annotations_of(design):
@@ -174,7 +175,7 @@ def test_the_engine_knows_no_other_annotation() -> None:
     with pytest.raises(cp.InputError, match="does not exist") as caught:
         _engine.resolve(json.dumps({"design": "sca", "workload": "array", "leave_out": "none"}))
     known = str(caught.value).partition("(known: ")[2].rstrip(")")
-    assert known.split(", ") == [*cp.ANNOTATIONS, *cp.PROGRAM_STEPS]
+    assert known.split(", ") == [*ANNOTATIONS, *PROGRAM_STEPS]
 
 
 @pytest.mark.engine

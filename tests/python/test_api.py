@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 import counterpoint as cp
 from counterpoint import _engine
+from counterpoint.contract.options import RunOptions
 from counterpoint.contract.request import LIST_MAX, bytes_of, request
+from counterpoint.contract.results import Run
 from counterpoint.system import units
+from counterpoint.verbs.comparison import EASY_PM_WORKLOADS
 from counterpoint.verbs.frames import along
 
 
@@ -57,7 +60,7 @@ class TestCalls:
 
     def test_parts_of_reads_add_up_and_latencies_are_relative(self) -> None:
         table = cp.compare(["hw-log", "easy-pm"])
-        assert tuple(table["workload"].unique(maintain_order=True)) == cp.EASY_PM_WORKLOADS
+        assert tuple(table["workload"].unique(maintain_order=True)) == EASY_PM_WORKLOADS
         for row in table.iter_rows(named=True):
             assert row["relative_data_reads"] + row["relative_counter_reads"] == pytest.approx(row["relative_reads"])
         easy = table.filter(design="easy-pm").row(0, named=True)
@@ -176,7 +179,7 @@ _NUMBERS = st.integers(min_value=0, max_value=2**64 - 1)
 )
 def test_a_request_survives_json_unchanged(options: dict[str, Any]) -> None:
     expected = {"design": "d", "workload": "w", **options}
-    assert json.loads(json.dumps(request(cp.RunOptions, "d", "w", options))) == expected
+    assert json.loads(json.dumps(request(RunOptions, "d", "w", options))) == expected
 
 
 @pytest.mark.parametrize(
@@ -202,7 +205,7 @@ def test_a_number_that_the_engine_cannot_read_is_refused(value: object) -> None:
         if value is False:
             continue  # the same as not given
         with pytest.raises(cp.InputError, match=name):
-            request(cp.RunOptions, "d", "w", {name: value})
+            request(RunOptions, "d", "w", {name: value})
 
 
 @pytest.mark.usefixtures("fake")
@@ -217,9 +220,9 @@ def test_lists_are_bounded(name: str) -> None:
 def test_machine_values_are_given_as_text_or_as_values() -> None:
     given_values = {"engine.bytes": False, "controller.wpq_entries": 64, "device.t_wr_ns": 300.0}
     expected = ["engine.bytes=false", "controller.wpq_entries=64", "device.t_wr_ns=300.0"]
-    assert request(cp.RunOptions, "d", "w", {"set": given_values})["set"] == expected
-    assert request(cp.RunOptions, "d", "w", {"set": expected})["set"] == expected
-    assert request(cp.RunOptions, "d", "w", {"set": "a.b=1"})["set"] == ["a.b=1"]
+    assert request(RunOptions, "d", "w", {"set": given_values})["set"] == expected
+    assert request(RunOptions, "d", "w", {"set": expected})["set"] == expected
+    assert request(RunOptions, "d", "w", {"set": "a.b=1"})["set"] == ["a.b=1"]
 
 
 @pytest.mark.parametrize(
@@ -247,5 +250,5 @@ def test_figures_as_people_read_them(shown: str, expected: str) -> None:
 
 def test_runs_compare_by_their_figures_and_frames_are_polars() -> None:
     document = fake_engine.run_document({"design": "secpm", "workload": "btree"})
-    assert cp.Run.from_dict(document) == cp.Run.from_dict(json.loads(json.dumps(document)))
-    assert isinstance(cp.frame([cp.Run.from_dict(document)]), pl.DataFrame)
+    assert Run.from_dict(document) == Run.from_dict(json.loads(json.dumps(document)))
+    assert isinstance(cp.frame([Run.from_dict(document)]), pl.DataFrame)

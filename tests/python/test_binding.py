@@ -21,12 +21,14 @@ import contract
 import counterpoint as cp
 import report_types
 from counterpoint import _engine
+from counterpoint.contract.options import RunOptions
 from counterpoint.contract.request import ANNOTATIONS_OF
 from counterpoint.verbs import api
+from counterpoint.verbs.comparison import COMPARE_DESIGNS, COMPARE_WORKLOADS, EASY_PM_WORKLOADS
 
 pytestmark = pytest.mark.engine
 
-_ENDLESS: cp.RunOptions = {"tx_size": 64, "transactions": 5_000_000, "footprint": "4MiB"}
+_ENDLESS: RunOptions = {"tx_size": 64, "transactions": 5_000_000, "footprint": "4MiB"}
 """A run that takes too long for any test to wait for."""
 
 _STUB = Path(cp.__file__).with_name("_engine.pyi")
@@ -99,9 +101,9 @@ def test_every_function_of_the_module_is_used() -> None:
 
 def test_descriptions_of_the_engine_have_the_types_of_the_front() -> None:
     assert {"unencrypted", "secpm"} <= {design.name for design in cp.designs()}
-    assert set(cp.COMPARE_DESIGNS) <= {design.name for design in cp.designs()}
-    assert set(cp.COMPARE_WORKLOADS) <= {workload.name for workload in cp.workloads()}
-    assert set(cp.EASY_PM_WORKLOADS) <= {workload.name for workload in cp.workloads()}
+    assert set(COMPARE_DESIGNS) <= {design.name for design in cp.designs()}
+    assert set(COMPARE_WORKLOADS) <= {workload.name for workload in cp.workloads()}
+    assert set(EASY_PM_WORKLOADS) <= {workload.name for workload in cp.workloads()}
     assert {design.form for design in cp.designs()} >= set(ANNOTATIONS_OF)
     assert {name for fault in cp.faults() for name in fault.designs} < {design.name for design in cp.designs()}
     presets = {machine.name for machine in cp.machines()}

@@ -23,7 +23,7 @@ import samples
 from counterpoint.cli import BAD_INPUT, PROGRAM_FAULT, TRACEBACK, app, crash, reproduce, sweep
 from counterpoint.runs import matrix
 from counterpoint.system import signals, streams
-from counterpoint.verbs import api, recorder
+from counterpoint.verbs import catalogue, recorder
 
 pytestmark = pytest.mark.engine
 
@@ -58,7 +58,7 @@ def test_an_exception_is_a_fault_of_the_program(
     def raising() -> Any:
         raise error
 
-    monkeypatch.setattr(api, "designs", raising)
+    monkeypatch.setattr(catalogue, "designs", raising)
     outcome = cli("designs")
     assert (outcome.code, outcome.out) == (3, "")
     assert outcome.err.startswith(f"error: the program stopped at a fault of its own ({type(error).__name__}")

@@ -10,7 +10,7 @@ from conftest import Cli
 from playwright.sync_api import Browser
 
 import counterpoint as cp
-from counterpoint.contract.results import Cause, KeptLine, LostLine, Place
+from counterpoint.contract.results import Cause, Crash, KeptLine, LostLine, Place
 from counterpoint.report import causes_page
 from counterpoint.report.causes_page import Mark
 
@@ -54,7 +54,7 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def verdict(tmp_path: Path) -> cp.Crash:
+def verdict(tmp_path: Path) -> Crash:
     """A verdict of which causes can be replaced."""
     trace = tmp_path / "program.log"
     trace.write_text(_TRACE)
@@ -117,7 +117,7 @@ def test_the_command_writes_the_page(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_causes_are_limited_and_escaped(verdict: cp.Crash, source: Path) -> None:
+def test_causes_are_limited_and_escaped(verdict: Crash, source: Path) -> None:
     many = replace(verdict, causes=(cause(source),) * (causes_page.SHOWN + 1))
     page = causes_page.render(many)
     assert page.count('<section class="cause">') == causes_page.SHOWN
@@ -128,9 +128,7 @@ def test_causes_are_limited_and_escaped(verdict: cp.Crash, source: Path) -> None
 @pytest.mark.engine
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 1280])
-def test_the_page_fits_its_reader(
-    browser: Browser, verdict: cp.Crash, source: Path, tmp_path: Path, width: int
-) -> None:
+def test_the_page_fits_its_reader(browser: Browser, verdict: Crash, source: Path, tmp_path: Path, width: int) -> None:
     path = cp.write_crash_page(replace(verdict, causes=(cause(source),)), tmp_path)
     tab = browser.new_page(viewport={"width": width, "height": 900})
     requested: list[str] = []

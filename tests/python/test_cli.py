@@ -12,8 +12,8 @@ import fake_engine
 import pytest
 from conftest import Cli
 
-import counterpoint as cp
 from counterpoint import _engine
+from counterpoint.verbs.comparison import COMPARE_WORKLOADS, EASY_PM_CORES, EASY_PM_WORKLOADS
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -138,11 +138,11 @@ def test_no_table_is_shown_of_what_nobody_did(cli: Cli, fake: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("arguments", "workloads", "cores"),
     [
-        ("-d hw-log,easy-pm", cp.EASY_PM_WORKLOADS, cp.EASY_PM_CORES),
-        ("-d secpm --machine easy-pm", cp.EASY_PM_WORKLOADS, cp.EASY_PM_CORES),
-        ("-d secpm,easy-pm", cp.COMPARE_WORKLOADS, 1),
-        ("-d easy-pm --machine small", cp.COMPARE_WORKLOADS, 1),
-        ("-d easy-pm -w queue", ("queue",), cp.EASY_PM_CORES),
+        ("-d hw-log,easy-pm", EASY_PM_WORKLOADS, EASY_PM_CORES),
+        ("-d secpm --machine easy-pm", EASY_PM_WORKLOADS, EASY_PM_CORES),
+        ("-d secpm,easy-pm", COMPARE_WORKLOADS, 1),
+        ("-d easy-pm --machine small", COMPARE_WORKLOADS, 1),
+        ("-d easy-pm -w queue", ("queue",), EASY_PM_CORES),
         ("-d easy-pm -w queue --cores 2", ("queue",), 2),
         ("-d easy-pm -w some/trace.log", ("some/trace.log",), 1),
     ],
@@ -174,7 +174,7 @@ def test_points_are_those_of_the_machines_figures(cli: Cli, arguments: str, poin
     runs = json.loads(cli("compare", *arguments.split(), "--json").out)["runs"]
     assert list(dict.fromkeys((run["tx_size"], run["cores"]) for run in runs)) == points
     works = {run["workload"] for run in runs}
-    assert works == ({"some/trace.log"} if "trace" in arguments else set(cp.COMPARE_WORKLOADS))
+    assert works == ({"some/trace.log"} if "trace" in arguments else set(COMPARE_WORKLOADS))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page
 import counterpoint as cp
 import pictures
 from counterpoint.contract.commands import with_commands
+from counterpoint.contract.results import Crash
 
 _FAILS_AT = 142
 """After this event the log line at 0 of write-back on queue must be readable and is not (docs/crash.md)."""
@@ -134,7 +135,7 @@ def test_the_page_opens_at_the_smallest_run_that_fails(tmp_path: Path) -> None:
     document = with_commands(fake_engine.crash_document({"design": "write-back", "workload": "btree"}))
 
     def opened(**more: Any) -> str:
-        verdict = cp.Crash.from_dict(document | more)
+        verdict = Crash.from_dict(document | more)
         return cp.write_crash_page(verdict, tmp_path, transactions=200).read_text()
 
     leak, lost = (document["violations"][0] | change for change in ({"rule": "pad_reuse", "crash_event": 90}, {}))

@@ -11,6 +11,7 @@ from conftest import Cli
 
 import counterpoint as cp
 from counterpoint.searches import figures
+from counterpoint.searches.explain import Explanation
 
 _RUN: dict[str, Any] = {"transactions": 20, "footprint": "1MiB"}
 
@@ -21,11 +22,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(store: Path) -> cp.Explanation:
+def found(store: Path) -> Explanation:
     return cp.explain("secpm", "write-through", ["queue"], store=store, **_RUN)
 
 
-def test_the_parts_that_differ_are_those_of_the_lists(found: cp.Explanation) -> None:
+def test_the_parts_that_differ_are_those_of_the_lists(found: Explanation) -> None:
     mine, other = (cp.design_parts(name) for name in ("secpm", "write-through"))
     pinned = ("crash_consistent", "line_atomic", "secret")
     differ = {key for key in {*mine, *other} if mine.get(key) != other.get(key)} - set(pinned)
@@ -33,7 +34,7 @@ def test_the_parts_that_differ_are_those_of_the_lists(found: cp.Explanation) -> 
     assert found.machine == "secpm"
 
 
-def test_a_design_with_a_part_of_the_other_is_the_design_with_that_set(found: cp.Explanation) -> None:
+def test_a_design_with_a_part_of_the_other_is_the_design_with_that_set(found: Explanation) -> None:
     one = next(one for one in found.exchanges if one.key == "counter_coalescing")
     assert one.values == ("in-wpq", "off")
     run = cp.run("secpm", "queue", machine="secpm", set={"design.counter_coalescing": "off"}, **_RUN)
@@ -43,7 +44,7 @@ def test_a_design_with_a_part_of_the_other_is_the_design_with_that_set(found: cp
     assert (one.first.figures[writes] or 0) > (found.designs[0].figures[writes] or 0)
 
 
-def test_a_part_that_breaks_a_design_is_named(found: cp.Explanation) -> None:
+def test_a_part_that_breaks_a_design_is_named(found: Explanation) -> None:
     one = next(one for one in found.exchanges if one.key == "write_path")
     assert not one.first.holds
     shown = one.first.counterexample

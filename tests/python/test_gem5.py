@@ -13,6 +13,7 @@ import pytest
 
 import counterpoint as cp
 import pages
+from counterpoint.contract.results import Run
 
 pytestmark = pytest.mark.engine
 
@@ -29,7 +30,7 @@ _COLUMNS = (("o3", "nvm"), ("o3", "pcm"), ("timing", "nvm"))
 
 
 @cache
-def _ran(workload: str, size: int, cores: int, *sets: str) -> cp.Run:
+def _ran(workload: str, size: int, cores: int, *sets: str) -> Run:
     return cp.run(
         "unencrypted",
         workload,
@@ -42,7 +43,7 @@ def _ran(workload: str, size: int, cores: int, *sets: str) -> cp.Run:
     )
 
 
-def _ns(ran: cp.Run, cores: int = 1) -> float:
+def _ns(ran: Run, cores: int = 1) -> float:
     return 1e9 * cores / float(ran.document["throughput_tps"])
 
 

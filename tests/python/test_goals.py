@@ -21,7 +21,7 @@ from counterpoint.searches.front import dominates, front
 from counterpoint.searches.goals import Limit, Objective
 from counterpoint.searches.space import PART, Candidate, Dimension, Space, When, candidate, differences
 from counterpoint.searches.verdict import Judged
-from counterpoint.verbs import api
+from counterpoint.verbs import api, catalogue
 
 _WRITES = {"objectives": {"nvm_writes": "minimise"}}
 
@@ -252,7 +252,7 @@ def test_a_space_of_designs_has_each_of_them() -> None:
     space = read(space={"designs": names}).space
     pinned = {PART + key: value for key, value in goals.Promise().parts.items()}
     for name in names:
-        parts = api.effective_parts(name)
+        parts = catalogue.effective_parts(name)
         point = tuple(
             next((place for place, (value,) in enumerate(one.rows) if parts.get(one.keys[0][len(PART) :]) == value), 0)
             for one in space.dimensions
@@ -316,10 +316,11 @@ def test_the_excess_of_a_limit_is_a_share_of_it(limit: Limit, value: float | Non
 def test_effective_parts_are_those_of_the_list_of_parts() -> None:
     known = {part.key for part in cp.parts()}
     for design, variant in product(cp.designs(), get_args(Variant)):
-        found = api.effective_parts(design.name, variant=variant)
+        found = catalogue.effective_parts(design.name, variant=variant)
         assert set(found) <= known
         stated = {
-            key: tuple(v) if isinstance(v, list) else v for key, v in api.design_parts(design.name, variant).items()
+            key: tuple(v) if isinstance(v, list) else v
+            for key, v in catalogue.design_parts(design.name, variant).items()
         }
         assert found == stated
     assert PART not in "".join(known)

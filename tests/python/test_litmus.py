@@ -13,7 +13,7 @@ from conftest import Cli
 
 import campaign
 import counterpoint as cp
-from counterpoint.verbs.litmus_suite import DIFFERS, FAILS, HOLDS, VOID, LitmusTest, Row
+from counterpoint.verbs.litmus_suite import DIFFERS, FAILS, HOLDS, VOID, LitmusReport, LitmusTest, Row
 
 HOLES = (Path(__file__).parents[2] / "validation" / "HOLES.md").read_text(encoding="utf-8")
 TESTS = {test.name: test for test in cp.litmus_tests()}
@@ -45,18 +45,18 @@ class TestTheList:
 
 
 @pytest.fixture(scope="module")
-def report() -> cp.LitmusReport:
+def report() -> LitmusReport:
     return cp.litmus()
 
 
 @pytest.mark.engine
 class TestTheVerdicts:
-    def test_all_are_as_expected(self, report: cp.LitmusReport) -> None:
+    def test_all_are_as_expected(self, report: LitmusReport) -> None:
         assert [verdict for verdict in report.verdicts if not verdict.as_expected] == []
         assert [(verdict.test, verdict.row) for verdict in report.verdicts] == ROWS
         assert report.as_expected
 
-    def test_broken_rules_are_those_of_the_row(self, report: cp.LitmusReport) -> None:
+    def test_broken_rules_are_those_of_the_row(self, report: LitmusReport) -> None:
         for verdict in report.verdicts:
             if verdict.row.expected == HOLDS:
                 assert verdict.rule is None
@@ -67,7 +67,7 @@ class TestTheVerdicts:
                 assert verdict.rule in verdict.row.rules
                 assert all(words in verdict.explanation for words in verdict.row.says)
 
-    def test_the_printed_command_shows_the_same_again(self, report: cp.LitmusReport, cli: Cli) -> None:
+    def test_the_printed_command_shows_the_same_again(self, report: LitmusReport, cli: Cli) -> None:
         for verdict in report.verdicts:
             program, *arguments = shlex.split(verdict.reproduce)
             assert program == "counterpoint"
@@ -77,7 +77,7 @@ class TestTheVerdicts:
                 assert verdict.rule in {one["rule"] for one in json.loads(outcome.out)["violations"]}, verdict.reproduce
 
     @pytest.mark.parametrize("name", ["torn-pair", "shadow-consumed", "missing-annotation"])
-    def test_the_command_of_a_row_is_the_whole_run(self, report: cp.LitmusReport, cli: Cli, name: str) -> None:
+    def test_the_command_of_a_row_is_the_whole_run(self, report: LitmusReport, cli: Cli, name: str) -> None:
         for verdict in report.verdicts:
             if verdict.test.name == name:
                 document = json.loads(cli(*shlex.split(verdict.row.command)[1:], "--json").out)
@@ -85,7 +85,7 @@ class TestTheVerdicts:
                 assert document["nested_points"] == verdict.crash.nested_points
                 assert document["violation_count"] == verdict.crash.violation_count
 
-    def test_verdicts_do_not_depend_on_the_number_of_workers(self, report: cp.LitmusReport) -> None:
+    def test_verdicts_do_not_depend_on_the_number_of_workers(self, report: LitmusReport) -> None:
         names = ["bucket-vectors", "torn-pair"]
         alone = cp.litmus(names, workers=1).to_dict()["litmus"]
         among_all = [row for name in names for row in report.to_dict()["litmus"] if row["name"] == name]
@@ -253,7 +253,7 @@ class TestTheHoles:
 
     @pytest.mark.engine
     @pytest.mark.parametrize("name", ENTRIES)
-    def test_commands_of_an_entry_show_the_stated_rules(self, name: str, cli: Cli, report: cp.LitmusReport) -> None:
+    def test_commands_of_an_entry_show_the_stated_rules(self, name: str, cli: Cli, report: LitmusReport) -> None:
         rows = {verdict.row.command: verdict.crash for verdict in report.verdicts}
         for design, rules, command in COMMAND.findall(ENTRIES[name]):
             _, *arguments = shlex.split(command)

@@ -13,9 +13,10 @@ from conftest import Cli
 
 import counterpoint as cp
 from counterpoint.cli import Program
+from counterpoint.runs.sweeps import SweepReport
 from counterpoint.searches import goals
 from counterpoint.searches.ladder import tiers
-from counterpoint.verbs import api
+from counterpoint.verbs import catalogue
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("undrawn")]
 
@@ -67,7 +68,7 @@ def test_every_command_is_known_to_this_test() -> None:
 
 
 def test_the_designs_have_different_presets() -> None:
-    assert [api.machine_of(design) for design in DESIGNS] == ["counter-atomicity", "secpm", "easy-pm"]
+    assert [catalogue.machine_of(design) for design in DESIGNS] == ["counter-atomicity", "secpm", "easy-pm"]
 
 
 @pytest.mark.parametrize(("first", "machine"), [(0, "counter-atomicity"), (1, "secpm"), (2, "easy-pm")])
@@ -97,7 +98,7 @@ def test_a_machine_that_is_named_serves_all(cli: Cli, command: list[str]) -> Non
 
 def test_python_gives_one_machine_too() -> None:
     assert {run.machine for run in cp.replay_lines("lines.nvt", DESIGNS)} == {"counter-atomicity"}
-    assert {run.machine for run in cp.replay_lines("lines.nvt")} == {api.machine_of(api.designs()[0].name)}
+    assert {run.machine for run in cp.replay_lines("lines.nvt")} == {catalogue.machine_of(catalogue.designs()[0].name)}
     assert {run.machine for run in cp.replay(PROGRAM, DESIGNS)} == {"counter-atomicity"}
     assert {cost.machine for cost in cp.recovery(DESIGNS, memory=[], measure=False)} == {"counter-atomicity"}
 
@@ -142,7 +143,7 @@ def test_explain_has_the_machine_of_the_first_design(cli: Cli) -> None:
     assert "on machine counter-atomicity" in cli("explain", MINE, "fca", *words).out
 
 
-def sweep_of(axes: Mapping[str, Any], **base: Any) -> cp.SweepReport:
+def sweep_of(axes: Mapping[str, Any], **base: Any) -> SweepReport:
     spec = {
         "base": {"workload": "array", "transactions": 3, "warmup": 0, "footprint": "64KiB", **base},
         "axes": axes,
@@ -177,7 +178,7 @@ def test_a_sweep_over_machines_says_so_and_has_them_as_a_column() -> None:
 
 
 def test_a_store_of_an_older_version_shows_that_machines_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "machine_for", lambda designs, machine: machine)
+    monkeypatch.setattr(catalogue, "machine_for", lambda designs, machine: machine)
     monkeypatch.setattr("counterpoint.runs.sweeps.Plan.machines", ())
     sweep_of({"design": ["unencrypted", "easy-pm"]})
     assert lead().startswith("Machines differ: secpm, easy-pm;")

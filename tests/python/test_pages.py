@@ -13,6 +13,7 @@ from conftest import Cli
 import counterpoint as cp
 import page_tables
 import pages
+from counterpoint.contract.request import ANNOTATIONS, PROGRAM_STEPS
 from counterpoint.contract.results import FindingKind
 from counterpoint.report import attack_words
 
@@ -184,8 +185,8 @@ def test_pages_list_what_there_is() -> None:
     assert [name for name in re.findall(r"^## (\S+)$", text, re.MULTILINE) if name in workloads] == workloads
     assert rows("crash.md", "| step | without it |\n")
     steps = re.findall(r"`([a-z-]+)`", (pages.ROOT / "docs/crash.md").read_text().split("| step | without it |\n")[1])
-    assert set(cp.PROGRAM_STEPS) <= set(steps)
-    assert rows("cli.md", "| annotation | stage | what it is |\n") == list(cp.ANNOTATIONS)
+    assert set(PROGRAM_STEPS) <= set(steps)
+    assert rows("cli.md", "| annotation | stage | what it is |\n") == list(ANNOTATIONS)
 
 
 def test_every_name_of_the_package_that_a_page_uses_is_there() -> None:

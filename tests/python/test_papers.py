@@ -26,6 +26,7 @@ from counterpoint.papers.interval import estimate
 from counterpoint.papers.model import Claim
 from counterpoint.papers.quantity import METRICS, Document, Key, Quantity, key_of
 from counterpoint.runs.matrix import parse
+from counterpoint.verbs.comparison import COMPARE_WORKLOADS, EASY_PM_WORKLOADS
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,7 +82,7 @@ def test_footprints_are_the_papers() -> None:
     for figure in experiments("secpm", "full"):
         for matrix in figure.matrices.values():
             for point in matrix.points:
-                if point.request["workload"] in cp.COMPARE_WORKLOADS:
+                if point.request["workload"] in COMPARE_WORKLOADS:
                     large = "1GiB" if point.request["workload"] in ("array", "queue") else "2GiB"
                     assert point.request["footprint"] == large, figure.id
 
@@ -367,8 +368,8 @@ def test_a_paper_that_does_not_exist_is_refused(cli: Cli) -> None:
 
 def test_claims_are_those_of_the_file() -> None:
     document = tomllib.loads(resources.files("counterpoint.papers").joinpath("claims.toml").read_text())
-    assert set(document["sets"]["five"]) == set(cp.COMPARE_WORKLOADS)
-    assert document["sets"]["easy"] == list(cp.EASY_PM_WORKLOADS)
+    assert set(document["sets"]["five"]) == set(COMPARE_WORKLOADS)
+    assert document["sets"]["easy"] == list(EASY_PM_WORKLOADS)
     for claim in document["claim"]:
         assert claim["kind"] in EDGES and claim["paper"] in PAPERS
 

@@ -20,6 +20,7 @@ from counterpoint.papers.quantity import METRICS, Document, Key, Quantity, key_o
 from counterpoint.report import colours
 from counterpoint.runs.matrix import Matrix, parse
 from counterpoint.verbs.api import resolve_request
+from counterpoint.verbs.comparison import COMPARE_WORKLOADS
 
 ROOT = Path(__file__).parents[2]
 PREDICTED = {name: claim for name, claim in claims.published().items() if claim["paper"] in PREDICTIONS}
@@ -37,7 +38,7 @@ def test_predictions_are_made_on_one_machine_and_nothing_is_fitted(scale: Any) -
                 assert (point.request["machine"], point.request["variant"]) == ("secpm", "published")
     costs = found[0].matrices[""]
     assert set(costs.base) - {"footprint"} == {"machine", "variant", "transactions", "cores", "engine.bytes"}
-    assert set(costs.axes["workload"]) == set(cp.COMPARE_WORKLOADS)
+    assert set(costs.axes["workload"]) == set(COMPARE_WORKLOADS)
 
 
 def test_every_prediction_is_measured_once_and_says_where_it_is_published() -> None:

@@ -12,12 +12,14 @@ from conftest import Cli
 
 import counterpoint as cp
 from counterpoint import _engine
+from counterpoint.contract.options import RecoveryOptions
+from counterpoint.contract.results import RecoveryCost
 from counterpoint.system import units
 
 _TREES = ("strict", "triad-nvm", "osiris", "anubis-agit-plus")
 
 
-def _lines(found: cp.RecoveryCost) -> list[int]:
+def _lines(found: RecoveryCost) -> list[int]:
     return [cost.recovery.work.reads.total for cost in found.costs if cost.recovery]
 
 
@@ -131,7 +133,7 @@ def test_the_document_and_the_types_say_the_same(cli: Cli) -> None:
     assert (outcome.code, list(document), document["schema"]) == (0, ["schema", "recoveries"], 1)
     found = cp.recovery(["triad-nvm"], memory=16 << 30, set={"integrity.persisted_levels": 2})
     assert [one.to_dict() for one in found] == document["recoveries"]
-    assert found == [cp.RecoveryCost.from_dict(one) for one in document["recoveries"]]
+    assert found == [RecoveryCost.from_dict(one) for one in document["recoveries"]]
 
 
 @pytest.mark.engine
@@ -213,7 +215,7 @@ def test_the_engine_knows_the_options_of_a_recovery() -> None:
     with pytest.raises(cp.InputError, match=r"\(known: (.*)\)$") as refused:
         _engine.recovery(json.dumps({"nonsense": 1}))
     known = set(str(refused.value).split("(known: ")[1].rstrip(")").split(", "))
-    assert known == set(cp.RecoveryOptions.__annotations__) | {"design", "measure"}
+    assert known == set(RecoveryOptions.__annotations__) | {"design", "measure"}
 
 
 def test_durations_are_read_in_the_largest_unit() -> None:

@@ -11,17 +11,19 @@ import pytest
 from playwright.sync_api import Browser
 
 import counterpoint as cp
+from counterpoint.contract.results import Run
 from counterpoint.report import prepare_folder
 from counterpoint.system.files import write_text
+from counterpoint.verbs.comparison import COMPARE_DESIGNS, COMPARE_WORKLOADS, EASY_PM_WORKLOADS
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [
-        cp.Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "tx_size": size}))
+        Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "tx_size": size}))
         for size in (64, 1024)
-        for workload in cp.COMPARE_WORKLOADS
-        for design in cp.COMPARE_DESIGNS
+        for workload in COMPARE_WORKLOADS
+        for design in COMPARE_DESIGNS
     ]
     folder = tmp_path_factory.mktemp("report") / "deep" / "folder"
     return cp.write_report(cp.frame(runs), folder, command="counterpoint compare --out '<x>'")
@@ -51,7 +53,7 @@ def test_nothing_but_the_results_is_left_in_the_folder(page: Path) -> None:
 @pytest.fixture(scope="module")
 def page_by_cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [
-        cp.Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "cores": cores}))
+        Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "cores": cores}))
         for cores in (1, 8)
         for workload in ("array", "btree")
         for design in ("ideal", "sca", "co-located-cc")
@@ -71,8 +73,8 @@ def test_several_numbers_of_cores_and_writes_of_72_bytes_are_shown(page_by_cores
 @pytest.fixture(scope="module")
 def page_of_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [
-        cp.Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "cores": 4}))
-        for workload in cp.EASY_PM_WORKLOADS
+        Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "cores": 4}))
+        for workload in EASY_PM_WORKLOADS
         for design in ("hw-log", "alc", "easy-pm")
     ]
     return cp.write_report(cp.frame(runs), tmp_path_factory.mktemp("logs"))
@@ -89,11 +91,11 @@ def test_hardware_logs_are_compared_by_reads_and_the_latency_of_the_first_level(
 @pytest.fixture(scope="module")
 def page_of_eadr(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [
-        cp.Run.from_dict(
+        Run.from_dict(
             fake_engine.run_document({"design": design, "workload": workload, "tx_size": size, "cores": cores})
         )
         for size, cores in ((64, 1), (1024, 1), (64, 8))
-        for workload in cp.COMPARE_WORKLOADS
+        for workload in COMPARE_WORKLOADS
         for design in ("eadr", "eadr-cme", "bbe", "sepencr")
     ]
     return cp.write_report(cp.frame(runs), tmp_path_factory.mktemp("eadr"))
@@ -115,7 +117,7 @@ def test_a_chart_of_nothing_is_left_out(tmp_path: Path) -> None:
     document = fake_engine.run_document({"design": "easy-pm", "workload": "array"})
     document["nvm"] |= {"reads": 0, "data_reads": 0, "counter_reads": 0}
     document["l1_access_latency_ns"] = None
-    text = cp.write_report(cp.frame([cp.Run.from_dict(document)]), tmp_path).read_text()
+    text = cp.write_report(cp.frame([Run.from_dict(document)]), tmp_path).read_text()
     assert "<h3>Throughput</h3>" in text
     for words in ("<h3>Read traffic</h3>", "<h3>L1 access latency</h3>"):
         assert words not in text

@@ -20,6 +20,7 @@ from counterpoint.searches import computing, propose, search
 from counterpoint.searches.files import command, design_text, write_designs
 from counterpoint.searches.goals import load
 from counterpoint.searches.ladder import CrashTest
+from counterpoint.searches.outcome import SearchReport
 from counterpoint.searches.propose import Genetic, Told
 from counterpoint.searches.rules import Learner, Rule, unsound
 from counterpoint.searches.space import Candidate, Dimension, Space
@@ -81,15 +82,15 @@ def small_batches() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory, small_batches: None) -> cp.SearchReport:
+def found(tmp_path_factory: pytest.TempPathFactory, small_batches: None) -> SearchReport:
     return cp.search(SURVIVOR, tmp_path_factory.mktemp("survivor") / "s.duckdb")
 
 
-def documents(report: cp.SearchReport) -> dict[str, Any]:
+def documents(report: SearchReport) -> dict[str, Any]:
     return {key: value for key, value in report.to_dict().items() if key != "store"}
 
 
-def test_the_only_survivor_of_a_space_is_found(found: cp.SearchReport) -> None:
+def test_the_only_survivor_of_a_space_is_found(found: SearchReport) -> None:
     assert found.complete
     assert found.valid == 48
     held = {one.candidate.parts["write_path"] for one in found.judged if one.state == "holds"}
@@ -102,7 +103,7 @@ def test_the_only_survivor_of_a_space_is_found(found: cp.SearchReport) -> None:
     assert found.counts["refuted"] + found.counts["ruled out"] == 46
 
 
-def test_refuted_candidate_has_its_smallest_counterexample(found: cp.SearchReport) -> None:
+def test_refuted_candidate_has_its_smallest_counterexample(found: SearchReport) -> None:
     refuted = [one for one in found.judged if one.state == "refuted"]
     assert refuted
     for one in refuted:
@@ -114,14 +115,14 @@ def test_refuted_candidate_has_its_smallest_counterexample(found: cp.SearchRepor
         assert shown.transactions <= 40
 
 
-def test_the_command_of_a_counterexample_shows_it(found: cp.SearchReport, cli: Cli) -> None:
+def test_the_command_of_a_counterexample_shows_it(found: SearchReport, cli: Cli) -> None:
     shown = next(one.counterexample for one in found.judged if one.counterexample is not None)
     outcome = cli(*shlex.split(shown.command)[1:], "--json")
     assert outcome.code == 1
     assert shown.rule in {one["rule"] for one in json.loads(outcome.out)["violations"]}
 
 
-def test_learned_rules_are_true_of_all_that_they_rule_out(found: cp.SearchReport) -> None:
+def test_learned_rules_are_true_of_all_that_they_rule_out(found: SearchReport) -> None:
     assert found.rules
     for rule in found.rules:
         assert rule.tested > 0
@@ -132,7 +133,7 @@ def test_learned_rules_are_true_of_all_that_they_rule_out(found: cp.SearchReport
             assert answer["violation_count"] > 0, f"{rule} rules out {one.sets}"
 
 
-def test_known_designs_have_their_place(found: cp.SearchReport) -> None:
+def test_known_designs_have_their_place(found: SearchReport) -> None:
     told = {one.design: found.outcome_of(one) for one in found.references}
     assert told["secpm-no-cwr"] == "on the front"
     assert told["write-through"].startswith("breaks '")
@@ -189,7 +190,7 @@ def test_plainest_of_equal_candidates_is_tested_to_the_end(tmp_path: Path) -> No
     assert [known.names_of(one) for one in known.front] == [["secpm-no-cwr"]]
 
 
-def test_a_search_is_the_same_from_its_store(found: cp.SearchReport, tmp_path: Path) -> None:
+def test_a_search_is_the_same_from_its_store(found: SearchReport, tmp_path: Path) -> None:
     store = shutil.copy(found.store, tmp_path / "again.duckdb")
     again = cp.search(SURVIVOR, store)
     assert again.computed == 0
@@ -197,7 +198,7 @@ def test_a_search_is_the_same_from_its_store(found: cp.SearchReport, tmp_path: P
 
 
 def test_a_search_that_was_interrupted_goes_on(
-    found: cp.SearchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    found: SearchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = tmp_path / "s.duckdb"
     monkeypatch.setattr(computing, "Processes", lambda workers: Inline(100))
@@ -210,7 +211,7 @@ def test_a_search_that_was_interrupted_goes_on(
 
 
 def test_the_genetic_search_finds_the_same_front_and_is_the_same_twice(
-    found: cp.SearchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    found: SearchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "ENUMERATED_MAX", 0)
     store = shutil.copy(found.store, tmp_path / "s.duckdb")
@@ -253,7 +254,7 @@ def test_a_space_that_has_no_machine_ends(tmp_path: Path, monkeypatch: pytest.Mo
     assert "The engine takes no point that was tried" in outcome.out
 
 
-def test_a_limit_leaves_out_what_is_beyond_it(found: cp.SearchReport, tmp_path: Path) -> None:
+def test_a_limit_leaves_out_what_is_beyond_it(found: SearchReport, tmp_path: Path) -> None:
     store = shutil.copy(found.store, tmp_path / "s.duckdb")
     small = min(one.figures["on_chip_bytes"] or 0.0 for one in found.front)
     limited = cp.search({**SURVIVOR, "limits": {"on_chip_bytes": {"at_most": small}}}, store)
@@ -263,15 +264,13 @@ def test_a_limit_leaves_out_what_is_beyond_it(found: cp.SearchReport, tmp_path: 
     assert {one.why for one in none.judged if one.excess > 0} == {"beyond the limits"}
 
 
-def test_a_figure_that_does_not_exist_is_bad_input(found: cp.SearchReport, tmp_path: Path) -> None:
+def test_a_figure_that_does_not_exist_is_bad_input(found: SearchReport, tmp_path: Path) -> None:
     store = shutil.copy(found.store, tmp_path / "s.duckdb")
     with pytest.raises(cp.InputError, match="there is no figure 'nvm_write': did you mean 'nvm_writes'"):
         cp.search({**SURVIVOR, "objectives": {"nvm_write": "minimise"}}, store)
 
 
-def test_the_front_is_written_as_files_that_other_commands_take(
-    found: cp.SearchReport, tmp_path: Path, cli: Cli
-) -> None:
+def test_the_front_is_written_as_files_that_other_commands_take(found: SearchReport, tmp_path: Path, cli: Cli) -> None:
     written = write_designs(found, tmp_path)
     assert len(written) == 4, "a design and a machine each"
     for one in found.front:
@@ -288,7 +287,7 @@ def test_the_front_is_written_as_files_that_other_commands_take(
         }
 
 
-def test_a_frame_has_a_row_for_each_candidate(found: cp.SearchReport) -> None:
+def test_a_frame_has_a_row_for_each_candidate(found: SearchReport) -> None:
     frame = found.frame()
     assert frame.height == 48
     assert set(frame.filter("front")["name"]) == {one.candidate.name for one in found.front}
@@ -365,7 +364,7 @@ def test_a_rule_that_is_wrong_for_few_of_what_it_ruled_out_is_found() -> None:
 
 
 def test_candidates_of_a_wrong_rule_are_judged_after_all(
-    found: cp.SearchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    found: SearchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = Learner.learn
 
@@ -393,12 +392,12 @@ def test_the_genetic_proposer_proposes_each_candidate_once() -> None:
     assert len(seen) > 20, "of 27"
 
 
-def test_goals_that_were_read_are_searched_as_they_are(found: cp.SearchReport, tmp_path: Path) -> None:
+def test_goals_that_were_read_are_searched_as_they_are(found: SearchReport, tmp_path: Path) -> None:
     store = shutil.copy(found.store, tmp_path / "s.duckdb")
     assert documents(cp.search(load(SURVIVOR), store)) == documents(found)
 
 
-def test_the_command_prints_the_front_and_writes_it(found: cp.SearchReport, tmp_path: Path, cli: Cli) -> None:
+def test_the_command_prints_the_front_and_writes_it(found: SearchReport, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "goals.json.toml"
     file.write_text(_toml(SURVIVOR))
     store = shutil.copy(found.store, tmp_path / "s.duckdb")
@@ -413,7 +412,7 @@ def test_the_command_prints_the_front_and_writes_it(found: cp.SearchReport, tmp_
     assert {**document, "store": ""} == {**json.loads(json.dumps(found.to_dict())), "store": ""}
 
 
-def test_a_search_without_a_front_ends_with_1(found: cp.SearchReport, tmp_path: Path, cli: Cli) -> None:
+def test_a_search_without_a_front_ends_with_1(found: SearchReport, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "none.toml"
     file.write_text(_toml({**SURVIVOR, "limits": {"on_chip_bytes": {"at_most": 1}}}))
     store = shutil.copy(found.store, tmp_path / "s.duckdb")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -98,12 +99,25 @@ def test_the_package_loads_nothing_before_it_is_used() -> None:
 
 @pytest.mark.parametrize("package", [cp, results])
 def test_every_name_of_a_lazy_package_is_there(package: ModuleType) -> None:
-    assert set(package.__all__) <= set(dir(package))
+    assert dir(package) == sorted(package.__all__)
     for name in package.__all__:
         assert getattr(package, name) is not None
         assert not isinstance(getattr(package, name), ModuleType), f"a module hides '{name}'"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = package.nothing
+
+
+def test_the_face_has_what_a_user_calls() -> None:
+    errors = ["EngineError", "InputError", "Interrupted"]
+    calls = (
+        "annotations calibrate check compare crash design design_file design_parts designs engine_build explain faults "
+        "frame is_line_trace litmus litmus_tests machines parts record recovery replay replay_lines reproduce resolve "
+        "run run_matrix scene search sweep workloads write_crash_page write_report write_reproduction "
+        "write_search_page write_sweep_page"
+    )
+    assert dir(cp) == [*errors, "Store", "__version__", *calls.split()]
+    page = (Path(__file__).parents[2] / "docs/python.md").read_text()
+    assert set(re.findall(r"\bcp\.(\w+)", page)) == {*dir(cp)}
 
 
 @pytest.mark.parametrize("package", [cp, results])

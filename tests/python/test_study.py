@@ -9,7 +9,7 @@ import pytest
 
 import counterpoint as cp
 from counterpoint.searches.goals import load
-from counterpoint.verbs import api
+from counterpoint.verbs import catalogue, comparison
 
 STUDY = Path(__file__).parents[2] / "docs" / "study"
 FOUND = STUDY / "inline-log.toml"
@@ -19,14 +19,14 @@ _PAGE = STUDY.with_suffix(".md").read_text()
 @pytest.mark.parametrize("name", ["goals.toml", "within.toml"])
 def test_the_goals_are_valid_and_ask_the_same(name: str) -> None:
     goals = load(STUDY / name)
-    assert goals.workloads == api.COMPARE_WORKLOADS
+    assert goals.workloads == comparison.COMPARE_WORKLOADS
     assert len(goals.crash_workloads) == 8
     assert goals.candidates == 2000
     assert f"{goals.space.size:,} points" in _PAGE
 
 
 def test_found_design_is_made_of_parts_of_easy_pm_and_co_located() -> None:
-    found, *parents = (api.effective_parts(one) for one in (FOUND, "easy-pm", "co-located"))
+    found, *parents = (catalogue.effective_parts(one) for one in (FOUND, "easy-pm", "co-located"))
     for key, value in found.items():
         if key != "recovery":
             assert any(parent.get(key) == value for parent in parents), key
@@ -36,7 +36,7 @@ def test_found_design_is_made_of_parts_of_easy_pm_and_co_located() -> None:
 def test_found_design_beats_the_three_designs_with_small_transactions(tx_size: int) -> None:
     def of(design: str | Path) -> tuple[float, float, float]:
         options: dict[str, Any] = {"machine": "secpm", "transactions": 100, "footprint": "64MiB", "tx_size": tx_size}
-        runs = [cp.run(design, workload, **options).to_dict() for workload in api.COMPARE_WORKLOADS]
+        runs = [cp.run(design, workload, **options).to_dict() for workload in comparison.COMPARE_WORKLOADS]
         latency = sum(one["transaction_latency_ns"]["mean"] for one in runs)
         return latency, sum(one["nvm"]["writes"] for one in runs), sum(one["nvm"]["write_bytes"] for one in runs)
 

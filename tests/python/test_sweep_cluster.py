@@ -136,7 +136,7 @@ def test_a_search_on_a_cluster_finds_what_processes_find(scheduler: str, tmp_pat
 
 def test_a_worker_with_another_engine_is_refused(scheduler: str, cli: Cli, tmp_path: Path) -> None:
     other = tmp_path / "other_engine.py"
-    other.write_text("from counterpoint.verbs import api\napi.engine_build = lambda: 'f' * 64\n")
+    other.write_text("from counterpoint.verbs import catalogue\ncatalogue.engine_build = lambda: 'f' * 64\n")
     spec = tmp_path / "s.toml"
     base = "".join(f"base.{key} = {value!r}\n" for key, value in TINY.items())
     spec.write_text(f"{base}base.design = 'secpm'\naxes.seed = [1, 2]\n")
@@ -151,7 +151,7 @@ def test_a_worker_with_another_engine_is_refused(scheduler: str, cli: Cli, tmp_p
 
 def test_a_worker_with_another_engine_that_joins_later_is_refused(scheduler: str, tmp_path: Path) -> None:
     other = tmp_path / "other_engine.py"
-    other.write_text("from counterpoint.verbs import api\napi.engine_build = lambda: 'f' * 64\n")
+    other.write_text("from counterpoint.verbs import catalogue\ncatalogue.engine_build = lambda: 'f' * 64\n")
     found: list[BaseException] = []
 
     def sweep() -> None:

@@ -12,6 +12,7 @@ from conftest import Cli
 
 import counterpoint as cp
 from counterpoint.contract.commands import with_commands
+from counterpoint.contract.results import Crash
 from counterpoint.verbs import api
 
 _SMALL = ("--machine", "small", "--transactions", "30")
@@ -29,7 +30,7 @@ _SMALL = ("--machine", "small", "--transactions", "30")
 def test_the_shrunk_command_breaks_the_same_rule_at_its_event(cli: Cli, arguments: tuple[str, ...], who: str) -> None:
     outcome = cli("crash", *arguments, *_SMALL, "--json")
     assert outcome.code == 1
-    found = cp.Crash.from_dict(json.loads(outcome.out))
+    found = Crash.from_dict(json.loads(outcome.out))
     assert found.blame is not None and found.blame.who == who
     assert found.shrunk
     for shrunk in found.shrunk:
@@ -37,7 +38,7 @@ def test_the_shrunk_command_breaks_the_same_rule_at_its_event(cli: Cli, argument
         assert words[:4] == ["counterpoint", "crash", *arguments[:2]]
         again = cli(*words[1:], "--json")
         assert again.code == 1
-        repeated = cp.Crash.from_dict(json.loads(again.out))
+        repeated = Crash.from_dict(json.loads(again.out))
         assert repeated.crash_points == 1 and not repeated.shrunk
         assert (shrunk.rule, shrunk.crash_event) in {(one.rule, one.crash_event) for one in repeated.violations}
 
@@ -90,7 +91,7 @@ def test_the_stages_are_the_rows_of_the_papers_table(cli: Cli, design: str, muta
     run += ["--set", "program.log_granularity=line"]
     outcome = cli("crash", design, "btree", *run, "--no-shrink", "--no-blame", "--stages", "--json")
     rows = []
-    for stage in cp.Crash.from_dict(json.loads(outcome.out)).stages:
+    for stage in Crash.from_dict(json.loads(outcome.out)).stages:
         assert stage.log is not None and stage.data is not None
         cells = [stage.log.content, stage.log.counter, stage.data.content, stage.data.counter]
         rows.append((stage.stage, cells, stage.recoverable))
@@ -148,7 +149,7 @@ def test_lines_that_explain_the_failures_are_a_table(cli: Cli, fake: pytest.Monk
             "timed_out": 0,
             "watched": None,
         }
-        one = cp.Crash.from_dict(document | {"by_line": by_line, "recoveries": ran})
+        one = Crash.from_dict(document | {"by_line": by_line, "recoveries": ran})
         fake.setattr(api, "crash", lambda *_, **__: one)
         outcome = cli("crash", "write-back", "array", "--recover", "check {pool}", "--by-line")
         assert outcome.code == 1

@@ -12,6 +12,7 @@ from conftest import Cli
 import counterpoint as cp
 import samples
 from counterpoint import _engine
+from counterpoint.papers.model import Reproduction
 from counterpoint.runs import sweeps
 from counterpoint.runs.executor.processes import Processes
 from counterpoint.system.signals import INTERRUPTED
@@ -115,5 +116,5 @@ def test_more_workers_than_processors_are_told(
         assert outcome.code in (0, 1, INTERRUPTED), outcome
 
 
-def _nothing() -> cp.Reproduction:
+def _nothing() -> Reproduction:
     raise cp.Interrupted

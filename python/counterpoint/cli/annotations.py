@@ -32,9 +32,9 @@ def check(
     if as_json:
         screen.print_json(found.to_dict())
     else:
-        from . import tables
+        from . import annotation_table
 
-        screen.output().print(tables.annotation_check(found), crop=False)
+        screen.output().print(annotation_table.annotation_check(found), crop=False)
     if interrupted:
         screen.stop_interrupted(f"{len(found.annotations)} of {len(annotations_of(design))} annotations were left out")
     if not found.holds:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import PurePath
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -17,7 +16,7 @@ from .site_table import short_names
 
 def check_table(found: Check, top: int) -> RenderableType:
     """The `top` most frequent findings of each class, and what their kinds mean."""
-    name = units.printable(PurePath(found.trace).name)
+    name = units.name_of(found.trace)
     counts = ((found.stores, "store"), (found.flushes, "flush", "es"), (found.fences, "fence"))
     parts: list[RenderableType] = [Text(f"{name}: {', '.join(units.count_of(*count) for count in counts)}")]
     lost = [finding for finding in found.findings if finding.correctness]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ..contract.options import CommonOptions, RecoveryOptions
 from ..contract.request import part
 from ..system.errors import Interrupted
-from ..verbs import api, recoveries
+from ..verbs import comparison, recoveries
 from . import options, screen
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def compare(
     **given: Unpack[CommonOptions],
 ) -> None:
     """Compare designs on workloads; without arguments the SecPM family on the five workloads of its papers at 1 KiB."""
-    names = options.names(designs) or list(api.COMPARE_DESIGNS)
-    chosen = api.baseline_of(names, baseline)
+    names = options.names(designs) or list(comparison.COMPARE_DESIGNS)
+    chosen = comparison.baseline_of(names, baseline)
     options.check_workers(workers)
     if out is not None:
         from ..system.files import prepare_folder
@@ -39,7 +39,7 @@ def compare(
     interrupted = False
     try:
         with screen.progress("simulating") as progress:
-            runs = api.run_matrix(
+            runs = comparison.run_matrix(
                 names,
                 options.names(workloads),
                 tx_size=options.sizes(tx_size),
@@ -81,6 +81,7 @@ def show(runs: list[Run], baseline: str, as_json: bool, costs: list[RecoveryCost
         screen.print_json(document)
     elif runs:
         from ..verbs.frames import compared
-        from . import recovery_table, tables
+        from . import recovery_table
+        from .comparison_table import comparison
 
-        screen.output().print(tables.comparison(compared(runs, baseline)), *recovery_table.summary(costs or []))
+        screen.output().print(comparison(compared(runs, baseline)), *recovery_table.summary(costs or []))

@@ -54,9 +54,9 @@ def crash(
     if as_json:
         screen.print_json(verdict.to_dict())
     else:
-        from . import tables
+        from . import crash_table
 
-        screen.output().print(tables.verdict(verdict, by_line=by_line), crop=False)
+        screen.output().print(crash_table.verdict(verdict, by_line=by_line), crop=False)
     if out is not None:
         from ..report import drawable, write_crash_page, write_json
 

@@ -19,7 +19,7 @@ def explain_tables(found: Explanation) -> RenderableType:
     first, second = map(units.printable, found.names)
     works = units.printable(", ".join(PurePath(work).name for work in found.workloads))
     parts: list[RenderableType] = [
-        Text(f"{first} and {second} on machine {units.machine(found.machine)}: {works}", style="bold"),
+        Text(f"{first} and {second} on machine {units.name_of(found.machine)}: {works}", style="bold"),
         _designs(found, first, second),
     ]
     if found.exchanges:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
 from typing import Literal, TypeAlias
 
 from rich.console import Group, RenderableType
@@ -59,10 +58,10 @@ def line_table(runs: Sequence[LineRun]) -> RenderableType:
     """
     first = runs[0]
     folded = f", {units.number(first.folded)} addresses folded" if first.folded else ""
-    name = units.printable(PurePath(first.workload).name)
+    name = units.name_of(first.workload)
     cycles = any(run.read_response_ns or run.write_response_ns for run in runs)
     return Group(
-        Text(f"machine {units.machine(first.machine)}, seed {first.seed}, {first.variant}", style="bold"),
+        Text(f"machine {units.name_of(first.machine)}, seed {first.seed}, {first.variant}", style="bold"),
         Text(f"{name}: {units.count_of(first.reads, 'read')}, {units.count_of(first.writes, 'write')}{folded}"),
         Text("From the trace's cycle to the answer, with the wait for room" if cycles else "The trace has no cycles"),
         _table(runs, _ANSWERS),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from ..contract.request import Variant
-from ..verbs import api
+from ..verbs import catalogue
 from . import screen
 from .options import Json
 
@@ -28,10 +28,12 @@ def designs(
     if toml:
         if design is None or as_json:
             raise typer.BadParameter("--toml prints the file of one design: name the design, and leave out --json")
-        return screen.output().print(api.design_file(design), end="", markup=False, highlight=False, soft_wrap=True)
+        return screen.output().print(
+            catalogue.design_file(design), end="", markup=False, highlight=False, soft_wrap=True
+        )
     if design is not None:
         return _parts_of(design, as_json)
-    found = api.designs()
+    found = catalogue.designs()
     if as_json:
         return _print_json("designs", found)
     table = _table("design", "what it is", "crash test", "paper")
@@ -41,13 +43,13 @@ def designs(
 
 
 def _parts_of(design: str, as_json: bool) -> None:
-    found = api.design(design)
-    readings = {variant: api.design_parts(design, variant) for variant in get_args(Variant)}
+    found = catalogue.design(design)
+    readings = {variant: catalogue.design_parts(design, variant) for variant in get_args(Variant)}
     if as_json:
         return screen.print_json({"schema": 1, "design": dataclasses.asdict(found) | {"parts": readings}})
     screen.output().print(f"{found.name}: {found.summary} ({found.paper})", highlight=False)
     table = _table("part", *readings)
-    keys = [part.key for part in api.parts() if any(part.key in parts for parts in readings.values())]
+    keys = [part.key for part in catalogue.parts() if any(part.key in parts for parts in readings.values())]
     for key in keys:
         table.add_row(key, *(_shown(parts.get(key)) for parts in readings.values()))
     return screen.output().print(table)
@@ -68,7 +70,7 @@ def _shown(value: object) -> str:
 
 def parts(as_json: Json = False) -> None:
     """List the parts that a design file can name: what each means, and which paper has it."""
-    found = api.parts()
+    found = catalogue.parts()
     if as_json:
         return _print_json("parts", found)
     table = _table("part", "value", "what it means", "paper")
@@ -82,7 +84,7 @@ def parts(as_json: Json = False) -> None:
 
 def workloads(as_json: Json = False) -> None:
     """List the workloads."""
-    found = api.workloads()
+    found = catalogue.workloads()
     if as_json:
         return _print_json("workloads", found)
     table = _table("workload", "what it does", "undo log")
@@ -93,7 +95,7 @@ def workloads(as_json: Json = False) -> None:
 
 def machines(as_json: Json = False) -> None:
     """List the machine presets, each with the table it comes from."""
-    found = api.machines()
+    found = catalogue.machines()
     if as_json:
         return _print_json("machines", found)
     table = _table("machine", "source")
@@ -104,7 +106,7 @@ def machines(as_json: Json = False) -> None:
 
 def faults(as_json: Json = False) -> None:
     """List the mechanisms that crash --fault can switch off."""
-    found = api.faults()
+    found = catalogue.faults()
     if as_json:
         return _print_json("faults", found)
     table = _table("fault", "what is switched off", "designs")

@@ -28,9 +28,9 @@ def litmus(
     if as_json:
         screen.print_json(report.to_dict())
     else:
-        from . import tables
+        from . import litmus_table
 
-        screen.output().print(tables.litmus(report), crop=False)
+        screen.output().print(litmus_table.litmus(report), crop=False)
     if interrupted:
         screen.stop_interrupted(f"{len(report.verdicts)} rows were finished")
     if not report.as_expected:

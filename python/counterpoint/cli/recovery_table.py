@@ -23,7 +23,7 @@ def recovery_table(found: Sequence[RecoveryCost]) -> RenderableType:
     what a battery does."""
     first = found[0]
     parts: list[RenderableType] = [
-        Text(f"machine {units.machine(first.machine)}, {first.variant}", style="bold"),
+        Text(f"machine {units.name_of(first.machine)}, {first.variant}", style="bold"),
         Text("Recovery after the worst power failure"),
         _by_size(found),
     ]

@@ -10,7 +10,7 @@ from .._engine import InputError
 from ..contract.options import MachineOptions, ReplayOptions
 from ..contract.request import part
 from ..system.errors import Interrupted
-from ..verbs import api, lines
+from ..verbs import api, catalogue, comparison, lines
 from . import options, screen
 from .compare import show
 
@@ -27,8 +27,8 @@ def replay(
     **given: Unpack[ReplayOptions],
 ) -> None:
     """Replay a trace on designs; without -d on every design."""
-    names = options.names(designs) or [design.name for design in api.designs()]
-    chosen = api.baseline_of(names, baseline)
+    names = options.names(designs) or [design.name for design in catalogue.designs()]
+    chosen = comparison.baseline_of(names, baseline)
     options.check_workers(workers)
     if lines.is_line_trace(trace):
         taken = part(MachineOptions, given)

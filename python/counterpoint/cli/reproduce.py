@@ -88,6 +88,6 @@ def show(found: Reproduction, as_json: bool) -> None:
     if as_json:
         screen.print_json(found.to_dict())
     else:
-        from . import tables
+        from . import claim_table
 
-        screen.output().print(tables.scorecard(found))
+        screen.output().print(claim_table.scorecard(found))

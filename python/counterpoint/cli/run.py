@@ -23,8 +23,8 @@ def run(
     if as_json:
         screen.print_json(result.to_dict())
     else:
-        from . import site_table, tables
+        from . import run_table, site_table
 
-        screen.output().print(tables.one_run(result))
+        screen.output().print(run_table.one_run(result))
         if result.sites is not None:
             screen.output().print(site_table.site_table([result], top))

@@ -46,7 +46,7 @@ def _summary(report: SearchReport) -> Iterable[Text]:
         f"{units.printable(report.goals.name)}: {units.count_of(report.valid, 'candidate')} of {points}. {looked}."
     )
     yield from _points(report)
-    yield Text(f"All on machine {units.machine(report.goals.machine)}.")
+    yield Text(f"All on machine {units.name_of(report.goals.machine)}.")
     held = units.count_of(counts.get("holds", 0), "candidate")
     yield Text(
         f"{held} survived every crash that was tried, {units.number(counts.get('refuted', 0))} did not, "

@@ -18,7 +18,7 @@ from ..runs import sweeps
 from ..runs.matrix import Value
 from ..runs.store import Store
 from ..runs.sweeps import SweepProgress
-from ..verbs import api, recoveries
+from ..verbs import catalogue, recoveries
 from . import charts, claims, recoverability
 from .decisions import Choice, DecisionSpec
 from .declared import PAPERS, PREDICTIONS, Experiment, Scale, experiments, paper
@@ -235,7 +235,7 @@ def decisions(name: str) -> list[Decision]:
 
 def set_now(name: str, spec: DecisionSpec) -> Choice:
     """What the runs of a paper have for a decision: values of its preset, or of `paper.toml`."""
-    preset = next(machine.values for machine in api.machines() if machine.name == name)
+    preset = next(machine.values for machine in catalogue.machines() if machine.name == name)
     return tuple((key, _value(name, preset, key)) for key, _ in spec.range[0])
 
 
@@ -299,6 +299,6 @@ def _facts(names: Sequence[str], documents: Sequence[Document], scale: Scale, se
         else "",
         "seed" if len(seeds) == 1 else "seeds": ", ".join(map(str, seeds)),
         "intervals": "means over the seeds, ± half of Student's t interval of 95 %" if len(seeds) > 1 else "",
-        "engine": f"{api.engine_version()}",
+        "engine": f"{catalogue.engine_version()}",
     }
     return {name: value for name, value in facts.items() if value}

@@ -12,7 +12,7 @@ from ..papers.pool import Joint
 from ..papers.reproduce import set_now
 from ..papers.sensitivity import Varied
 from ..system.files import prepare_folder, write_text
-from ..verbs import api
+from ..verbs import catalogue
 from . import assumptions
 from .markdown import markdown_table
 
@@ -78,7 +78,7 @@ def _setting(found: Calibration) -> str:
     names = " ".join(found.space.own)
     lines = [
         f"Written by `counterpoint calibrate {names} --budget {found.budget} --seed {found.seed}`, engine "
-        f"{api.engine_version()}.",
+        f"{catalogue.engine_version()}.",
         f"{found.evaluated} evaluations of a paper with a seed, and {len(found.refused)} refused; the chosen point was",
         f"evaluated with the seeds {', '.join(map(str, found.pool.seeds))}. How the search goes and what a score is:",
         "[calibration](../calibration.md). Simulated:",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..contract.results import Cause, Crash, Place
 from ..system import units
-from ..verbs import api
+from ..verbs import catalogue
 from . import colours
 from .crash_page import outcome
 from .templates import template
@@ -82,7 +82,7 @@ def render(verdict: Crash) -> str:
         number=units.number,
         total=len(causes),
         reproduce=[violation.reproduce for violation in verdict.violations[:1]],
-        engine=api.engine_version(),
+        engine=catalogue.engine_version(),
         colours=colours,
         dark_rules="",
     )

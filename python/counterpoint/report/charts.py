@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, Literal, TypeVar
 
 import altair as alt
@@ -120,7 +119,8 @@ def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     """
     columns = list(columns)
     shown = table.select(
-        pl.col("workload").map_elements(_name, return_dtype=pl.String),
+        # A control character in a label would end the process.
+        pl.col("workload").map_elements(units.name_of, return_dtype=pl.String),
         "design",
         *(pl.col(column).cast(pl.Float64) for column in columns),
     )
@@ -130,11 +130,6 @@ def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     whole = [pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name) for name in columns]
     mean = shown.group_by("design", maintain_order=True).agg(pl.lit("mean").alias("workload"), *whole)
     return pl.concat([shown, mean.select(shown.columns)])
-
-
-def _name(workload: str) -> str:
-    """A label as it is shown; a control character in it would end the process."""
-    return units.printable(PurePath(workload).name)
 
 
 def _scale(colour_of: dict[str, str]) -> alt.Scale:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..contract.results import Crash
 from ..system import units
-from ..verbs import api
+from ..verbs import catalogue
 from . import attack_words, colours
 from .templates import template
 
@@ -51,7 +51,7 @@ def render(scene: Mapping[str, Any], verdict: Crash) -> str:
         secret=verdict.secret,
         encrypted=scene["counters"] is not None,
         split=scene["counters"] == "split",
-        engine=api.engine_version(),
+        engine=catalogue.engine_version(),
         colours=colours,
         light=lambda colour: colour,
         dark=lambda colour: colours.DARK[colour],

@@ -18,7 +18,7 @@ import vl_convert
 
 from ..papers.model import Chart, Mark
 from ..system import units
-from ..verbs import api
+from ..verbs import catalogue
 from . import charts, colours
 
 Spec = dict[str, Any]
@@ -144,7 +144,7 @@ def _colours(chart: Chart, colour_of: Mapping[str, str] | None) -> Mapping[str, 
 
 @cache
 def _designs() -> frozenset[str]:
-    return frozenset(design.name for design in api.designs())
+    return frozenset(design.name for design in catalogue.designs())
 
 
 def _places(chart: Chart) -> int:

@@ -76,7 +76,7 @@ def render(frame: pl.DataFrame, command: str | None, recoveries: Sequence[Recove
         ],
         colour_of=colour_of,
         baseline=frame["baseline"][0],
-        machines=[units.machine(name) for name in machines],
+        machines=[units.name_of(name) for name in machines],
         facts=_facts(frame, colour_of),
         command=command,
         dark_rules=colours.dark_rules(".drawn"),
@@ -213,7 +213,7 @@ def _title(group: pl.DataFrame, frame: pl.DataFrame) -> str:
 
 def _on(group: pl.DataFrame, frame: pl.DataFrame) -> str:
     """The machine of a part of a comparison, where there are several."""
-    return f"machine {units.machine(group['machine'][0])}" if frame["machine"].n_unique() > 1 else ""
+    return f"machine {units.name_of(group['machine'][0])}" if frame["machine"].n_unique() > 1 else ""
 
 
 def _cell(column: str, value: Any) -> str:
@@ -247,7 +247,7 @@ def _facts(frame: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, str]:
     facts = {
         "designs": ", ".join(colour_of),
         "workloads": all_of("workload", lambda work: PurePath(work).name),
-        "machine": all_of("machine", units.machine),
+        "machine": all_of("machine", units.name_of),
         "reading": all_of("variant"),
         "transaction size": all_of("tx_size", units.size),
         "cores": all_of("cores"),

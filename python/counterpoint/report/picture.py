@@ -17,7 +17,7 @@ _MARGIN = 20
 def draw(frame: pl.DataFrame) -> str:
     """Two charts of the first machine, transaction size and number of cores, one above the other, with headings."""
     _, first = next(iter(frame.group_by("machine", "tx_size", "cores", maintain_order=True)))
-    machine = units.machine(first["machine"][0])
+    machine = units.name_of(first["machine"][0])
     baseline = frame["baseline"][0]
     panels: list[tuple[str, dict[str, str], str]] = []
     for title, column in (("Transaction latency", "relative_latency"), ("Simulated time", "relative_simulated_time")):

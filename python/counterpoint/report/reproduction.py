@@ -12,7 +12,7 @@ from ..contract.request import literal
 from ..papers import declared
 from ..papers.model import Chart, Claim, Decision, Figure, Reproduction, Table
 from ..system import units
-from ..verbs import api
+from ..verbs import catalogue
 from . import colours, figures, prose
 from .templates import template
 
@@ -93,7 +93,7 @@ def _design_colours(reproduction: Reproduction, paper: str) -> dict[str, str]:
     drawn = [
         name for figure in reproduction.figures if figure.paper == paper for c in figure.charts for name in c.series
     ]
-    known = {design.name for design in api.designs()}
+    known = {design.name for design in catalogue.designs()}
     designs = list(dict.fromkeys([*names, *(name for name in drawn if name in known)]))
     of_design = colours.of_series(designs, known)
     return of_design | {name: of_design[design] for design, name in names.items()}

@@ -13,7 +13,7 @@ from ..searches.outcome import REASONS_MAX, SearchReport
 from ..searches.space import PART, Value
 from ..searches.verdict import Judged
 from ..system import units
-from ..verbs import api
+from ..verbs import catalogue
 from . import colours
 from .templates import template
 
@@ -48,7 +48,7 @@ def render(report: SearchReport) -> str:
         references=report.references,
         number=units.figure,
         count=units.number,
-        engine=api.engine_version(),
+        engine=catalogue.engine_version(),
         colours=colours,
         dark_rules=colours.dark_rules(".drawn"),
     )
@@ -72,8 +72,8 @@ def _facts(report: SearchReport) -> dict[str, str]:
         "workloads": ", ".join(goals.workloads),
         "crashed": ", ".join(goals.crash_workloads),
         "base": f"{goals.space.base} ({goals.space.variant})",
-        "machine": units.machine(goals.machine),
-        "engine": api.engine_version(),
+        "machine": units.name_of(goals.machine),
+        "engine": catalogue.engine_version(),
     }
 
 

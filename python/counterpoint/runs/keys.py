@@ -16,7 +16,7 @@ from typing import Any
 
 from .._engine import InputError
 from ..system.paths import checked_text, is_file, reason
-from ..verbs import api
+from ..verbs import catalogue
 
 
 def absolute(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,12 +63,12 @@ def _content(name: str) -> str:
 
 def _design(name: str) -> object:
     """What a design file and those that it builds on say; a name that is none of a file stays as it is."""
-    return name if name in _names() or not is_file(name) else api.described(name)
+    return name if name in _names() or not is_file(name) else catalogue.described(name)
 
 
 @cache
 def _names() -> frozenset[str]:
-    kinds = (api.workloads(), api.machines(), api.designs())
+    kinds = (catalogue.workloads(), catalogue.machines(), catalogue.designs())
     return frozenset(known.name for kind in kinds for known in kind)
 
 

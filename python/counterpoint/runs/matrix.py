@@ -38,7 +38,7 @@ from .._engine import InputError
 from ..contract.options import RunOptions
 from ..contract.request import bytes_of, check_numbers, request
 from ..system.paths import read_bounded
-from ..verbs import api
+from ..verbs import catalogue
 
 Value: TypeAlias = bool | int | float | str
 """The value of one key at one point."""
@@ -157,7 +157,7 @@ def parse(document: Mapping[str, Any], place: str, changed: Mapping[str, Value] 
             raise InputError(f"{place}: there is no {key}; give one in base, or several in axes")
     if "machine" not in base and "machine" not in axes:
         designs = [str(design) for design in axes.get("design", (base.get("design"),))]
-        base["machine"] = api.machine_for(designs, None)
+        base["machine"] = catalogue.machine_for(designs, None)
     together = tuple(tuple(group) for group in groups)
     return Matrix(base, axes, together, tuple(_point(base, values) for values in _product(groups)))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .._engine import InputError
 from ..contract.request import check_numbers, count
 from ..system.errors import Interrupted
-from ..verbs import api
+from ..verbs import api, catalogue
 from . import keys, matrix
 from .executor import Executor, Finished, Task
 from .executor.drive import Failed, drive
@@ -170,7 +170,7 @@ def _planned(
     asked_for: Sequence[matrix.Point],
     progress: api.Progress | None = None,
 ) -> Plan:
-    build = api.engine_build()
+    build = catalogue.engine_build()
     points: list[tuple[str, Mapping[str, Any]]] = []
     requests: dict[str, dict[str, Any]] = {}
     refused: dict[str, str] = {}

@@ -19,7 +19,7 @@ from ..runs.executor.drive import Failed, Keep, drive
 from ..runs.executor.order import place_in_memory
 from ..runs.executor.processes import Processes, workers_of
 from ..runs.store import Store
-from ..verbs import api
+from ..verbs import api, catalogue
 
 Request: TypeAlias = Mapping[str, Any]
 
@@ -64,7 +64,7 @@ class Computer:
         """
         self._store, self._answers = store, Answers(store)
         self._workers, self._cluster = workers, cluster
-        self._build = api.engine_build()
+        self._build = catalogue.engine_build()
         self._executor: Executor | None = None
         self._known: dict[str, Answer] = {}
         self.computed = 0

@@ -19,7 +19,7 @@ from ..contract.options import RunOptions
 from ..contract.request import Variant, bounded, count, given
 from ..runs.store import Store
 from ..system.errors import Interrupted
-from ..verbs import api
+from ..verbs import api, catalogue, comparison
 from . import figures as figures_of
 from .computing import Computer
 from .goals import PINNED, Goals, Promise, check_workload
@@ -142,10 +142,10 @@ def explain(
     wanted = tuple(dict.fromkeys(figures))
     figures_of.check(bounded("figures", wanted))
     names = (os.fspath(first), os.fspath(second))
-    asked = dict(given(RunOptions, {**options, "machine": api.machine_for(names, options.get("machine"))}))
+    asked = dict(given(RunOptions, {**options, "machine": catalogue.machine_for(names, options.get("machine"))}))
     variant = cast(Variant, asked.get("variant", "hardened"))
     works = tuple(
-        dict.fromkeys(os.fspath(work) for work in (api.COMPARE_WORKLOADS if workloads is None else workloads))
+        dict.fromkeys(os.fspath(work) for work in (comparison.COMPARE_WORKLOADS if workloads is None else workloads))
     )
     if not works or not wanted:
         raise InputError("there is nothing to compare: name at least one workload and one figure")
@@ -193,7 +193,7 @@ class _Explaining:
         progress: api.Progress | None,
     ) -> None:
         self._goals, self._names, self._wanted, self._judge, self._progress = goals, names, wanted, judge, progress
-        self._parts = [dict(api.effective_parts(name, variant=goals.space.variant)) for name in names]
+        self._parts = [dict(catalogue.effective_parts(name, variant=goals.space.variant)) for name in names]
 
     def result(self) -> Explanation:
         """Computes it."""
@@ -272,7 +272,7 @@ class _Explaining:
 
 def _promise(names: Sequence[str], variant: Variant) -> Promise:
     """What both designs promise."""
-    parts = [api.effective_parts(name, variant=variant) for name in names]
+    parts = [catalogue.effective_parts(name, variant=variant) for name in names]
     for name, of in zip(names, parts, strict=True):
         if of["crash_consistent"] is not True:
             raise InputError(f"design '{name}' promises nothing after a power failure: {of['crash_consistent']}")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..system.files import prepare_folder, write_text
-from ..verbs import api
+from ..verbs import catalogue
 from .outcome import SearchReport
 from .space import PART, Candidate, Value
 from .verdict import Judged
@@ -38,7 +38,7 @@ def design_text(report: SearchReport, one: Judged) -> str:
     lines = [f"base = {json.dumps(goals.space.base)}", f"summary = {json.dumps(found)}"]
     if _is_preset(goals.machine):
         lines.append(f"machine = {json.dumps(goals.machine)}")
-    of_base = api.effective_parts(goals.space.base, variant=goals.space.variant)
+    of_base = catalogue.effective_parts(goals.space.base, variant=goals.space.variant)
     parts = {key: value for key, value in one.candidate.parts.items() if of_base.get(key) != value}
     return "\n".join([*lines, "", *_assignments(parts)]) + "\n"
 
@@ -74,7 +74,7 @@ def _preset(report: SearchReport) -> str | None:
 
 
 def _is_preset(name: str) -> bool:
-    return any(one.name == name for one in api.machines())
+    return any(one.name == name for one in catalogue.machines())
 
 
 def _assignments(values: Mapping[str, Value]) -> Iterable[str]:

@@ -17,7 +17,7 @@ from ..contract.request import given as of_kind
 from ..runs import matrix
 from ..system.paths import is_file
 from ..system.units import near
-from ..verbs import api
+from ..verbs import api, catalogue, comparison
 from . import figures
 from .figures import Over
 from .space import PART, Dimension, Space, Value, When, of_designs
@@ -187,8 +187,8 @@ class _Reader:
         if variant not in get_args(Variant):
             raise InputError(f"{self.place}: run.variant is {matrix.shown(variant)}; it must be published or hardened")
         space, designs = self._space(variant, promise)
-        run["machine"] = api.machine_for([space.base], run.get("machine"))
-        workloads = self._names("workloads", self.document, api.COMPARE_WORKLOADS)
+        run["machine"] = catalogue.machine_for([space.base], run.get("machine"))
+        workloads = self._names("workloads", self.document, comparison.COMPARE_WORKLOADS)
         crashed = self._names("crash_workloads", self.document, workloads)
         for work in dict.fromkeys([*workloads, *crashed]):
             check_workload(work, f"{self.place}: ")
@@ -217,9 +217,9 @@ class _Reader:
 
     def _references(self, designs: Sequence[str]) -> tuple[str, ...]:
         if "references" not in self.document:
-            return tuple(dict.fromkeys([*designs, *(one.name for one in api.designs())]))
+            return tuple(dict.fromkeys([*designs, *(one.name for one in catalogue.designs())]))
         names = self._names("references", self.document, (), may_be_empty=True)
-        api.check_names(names)
+        catalogue.check_names(names)
         return names
 
     def _run(self) -> dict[str, Any]:
@@ -300,7 +300,7 @@ class _Reader:
             raise InputError(f"{place} has {len(found)} values; at most {VALUES_MAX} are allowed")
         for value in found:
             try:
-                api.check_set(key, value)
+                catalogue.check_set(key, value)
             except InputError as error:
                 raise InputError(f"{place}: {error}") from None
         return found
@@ -436,10 +436,10 @@ def _values_of_part(part: str) -> tuple[Value, ...]:
     Raises:
         InputError: there is no such part.
     """
-    for one in api.parts():
+    for one in catalogue.parts():
         if one.key == part:
             return tuple(value.name for value in one.values if value.paper != "seeded fault")
-    known = [one.key for one in api.parts()]
+    known = [one.key for one in catalogue.parts()]
     raise InputError(f"there is no part '{part}'{near(part, known)}")
 
 
@@ -449,7 +449,7 @@ def check_workload(work: str, place: str = "") -> None:
     Raises:
         InputError: there is none, in a sentence that begins with the place.
     """
-    known = [one.name for one in api.workloads()]
+    known = [one.name for one in catalogue.workloads()]
     if work in known:
         return
     if not is_file(work):

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from .._engine import InputError
 from ..contract.request import Variant, literal
-from ..verbs import api
+from ..verbs import catalogue
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]
 """The value of a part or of the machine; a tuple for the steps of a recovery."""
@@ -192,8 +192,8 @@ def candidate(base: str, variant: Variant, stated: Mapping[str, Value]) -> Candi
     Raises:
         InputError: the parts contradict each other.
     """
-    of_base = api.effective_parts(base, variant=variant)
-    parts = api.effective_parts(
+    of_base = catalogue.effective_parts(base, variant=variant)
+    parts = catalogue.effective_parts(
         base, {key[len(PART) :]: value for key, value in stated.items() if key.startswith(PART)}, variant=variant
     )
     machine = {key: value for key, value in stated.items() if not key.startswith(PART)}
@@ -219,7 +219,7 @@ def of_designs(names: Sequence[str], variant: Variant, without: Iterable[str]) -
     left_out = frozenset(without)
     found: dict[str, dict[Value, None]] = {}
     for name in names:
-        for key, value in api.effective_parts(name, variant=variant).items():
+        for key, value in catalogue.effective_parts(name, variant=variant).items():
             if key not in left_out:
                 found.setdefault(key, {})[value] = None
     return {key: tuple(values) for key, values in found.items()}

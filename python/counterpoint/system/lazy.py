@@ -11,7 +11,7 @@ from typing import Any
 def names_of(
     package: str, modules: Mapping[str, Iterable[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package.
+    """`__getattr__` and `__dir__` of a package, which shows its `__all__`.
 
     No name may be that of a module of the package: importing that module would set the name.
 
@@ -29,6 +29,6 @@ def names_of(
         return namespace[name]
 
     def names() -> list[str]:
-        return sorted({*namespace, *module_of})
+        return sorted(namespace["__all__"])
 
     return attribute, names

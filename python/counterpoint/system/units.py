@@ -50,15 +50,15 @@ def count_of(value: object, noun: str, plural: str = "s") -> str:
     return f"{shown} {noun}{'' if value == 1 else plural}"
 
 
-def machine(name: str) -> str:
-    """The name of a machine; a machine file goes by its file name."""
+def name_of(name: str) -> str:
+    """A machine or a workload in a line: a file goes by its file name."""
     return printable(PurePath(name).name)
 
 
 def machines(names: Iterable[str]) -> str:
     """The machine of what follows, or that it has several."""
     known = list(dict.fromkeys(names))
-    shown = ", ".join(map(machine, known))
+    shown = ", ".join(map(name_of, known))
     return f"machine {shown}" if len(known) == 1 else f"machines differ: {shown}"
 
 

@@ -19,14 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from .. import InputError, _engine
+from .. import _engine
+from .._engine import InputError
 from ..contract.options import AnnotationOptions, CrashOptions
 from ..contract.request import ANNOTATIONS, ANNOTATIONS_OF, part, request
 from ..contract.results import Crash, Violation
 from ..contract.results.provisos import RestsOn
 from ..system.errors import Interrupted
 from ..system.paths import checked_text, is_file
-from . import api
+from . import api, catalogue
 
 #: Annotations that only a program with its own log has: one without a log changes nothing in place.
 _IN_PLACE = "mutate-counter-cache-writeback"
@@ -138,7 +139,7 @@ class Annotations(RestsOn):
 
 def annotations_of(design: str | os.PathLike[str]) -> Mapping[str, str]:
     """The annotations of the programs that a design runs, each with its stage; may be empty."""
-    return ANNOTATIONS_OF.get(api.form_of(design) or "", {})
+    return ANNOTATIONS_OF.get(catalogue.form_of(design) or "", {})
 
 
 def annotations(
@@ -164,7 +165,7 @@ def annotations(
     # Refuses an option that does not exist, which would otherwise be dropped below.
     request(AnnotationOptions, design, workload, options)
     given = part(CrashOptions, options)
-    logged = {work.name: work.has_log for work in api.workloads()}.get(os.fspath(workload))
+    logged = {work.name: work.has_log for work in catalogue.workloads()}.get(os.fspath(workload))
     recorded = logged is None and is_file(Path(workload))
     asked = _of_trace(design, workload, given) if recorded else _of_workload(design, has_log=logged is not False)
     present = [number for number, one in enumerate(asked) if one.without is not None]
@@ -209,7 +210,7 @@ def _of_trace(design: str | os.PathLike[str], trace: str | os.PathLike[str], giv
     path = checked_text(os.fspath(trace), "trace")
     asked = {"trace": path, "allow_truncated": bool(given.get("allow_truncated"))}
     found = json.loads(_engine.annotations(json.dumps(asked)))["annotations"]
-    if api.form_of(design) != _ANNOTATED:
+    if catalogue.form_of(design) != _ANNOTATED:
         raise InputError(
             f"design '{os.fspath(design)}' does not use the annotations of a recorded program, as 'sca' does"
         )

@@ -219,7 +219,7 @@ def without_writes(rows: Iterable[Row]) -> list[str]:
         if silent:
             designs = "" if len(silent) == len(group) else f" of {', '.join(distinct(silent, 'design'))}"
             why = " or ".join(distinct(silent, "no_writes"))
-            name = units.printable(PurePath(workload).name)
+            name = units.name_of(workload)
             said.append(f"{name}: no write{designs} reached the device: {why}")
     return said
 

@@ -13,7 +13,7 @@ from ..contract.request import count, request
 from ..contract.results import LineRun
 from ..system.errors import Interrupted
 from ..system.paths import checked_text
-from . import api
+from . import api, catalogue
 
 
 def is_line_trace(trace: str | os.PathLike[str]) -> bool:
@@ -46,11 +46,11 @@ def replay_lines(
         InputError: bad input, in one sentence.
         Interrupted: Ctrl-C; its `lines` are the replays that were finished.
     """
-    names = [design.name for design in api.designs()] if designs is None else list(designs)
+    names = [design.name for design in catalogue.designs()] if designs is None else list(designs)
     if not names:
         raise _engine.InputError("there is nothing to replay on: name at least one design")
-    api.check_names(names)
-    machine = api.machine_for(names, options.get("machine"))
+    catalogue.check_names(names)
+    machine = catalogue.machine_for(names, options.get("machine"))
     asked = [request(LineOptions, design, trace, {**options, "machine": machine}) for design in names]
     try:
         answer = json.loads(_engine.replay(json.dumps({"runs": asked}), count("workers", workers), progress))

@@ -23,7 +23,7 @@ from ..contract import commands
 from ..contract.request import Variant
 from ..contract.results import Crash, Exercised, Violation
 from ..system.errors import Interrupted
-from . import api
+from . import api, catalogue
 
 LITMUS = Path(__file__).with_name("litmus.toml")
 """The tests that come with Counterpoint."""
@@ -99,7 +99,7 @@ class Row:
     @property
     def machine(self) -> str:
         """The machine of the run: a preset's name or the path of a file."""
-        return str(self.options.get("machine") or api.machine_of(self.design))
+        return str(self.options.get("machine") or catalogue.machine_of(self.design))
 
     @property
     def command(self) -> str:

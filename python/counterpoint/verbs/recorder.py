@@ -84,15 +84,7 @@ def record(
         InputError: there is no such program, Valgrind is not installed, the trace cannot be written, or there is
             nothing to record because the program leaves everything to others.
     """
-    if not program:
-        raise InputError("no program to record was given")
-    if shutil.which(program[0]) is None:
-        raise InputError(f"'{program[0]}' is no program that can be run")
-    path = Path(out) if out is not None else Path(Path(program[0]).name + SUFFIX)
-    if not is_folder(path.parent):
-        raise InputError(f"'{path}' cannot be written: there is no folder '{path.parent}'")
-    if path.exists() and not path.is_file():
-        raise InputError(f"'{path}' cannot be written: it exists and is not a file")
+    path = _checked(program, out)
     library = tool()
     reading, writing = os.pipe()
     with suppress(OSError):
@@ -133,6 +125,20 @@ def record(
             "record the program that uses it"
         )
     return Recording(path, code if code >= 0 else 128 - code, summary, tuple(summary["lacks"]))
+
+
+def _checked(program: Sequence[str], out: str | Path | None) -> Path:
+    """The path of the trace, if program and trace can be what they are asked to be."""
+    if not program:
+        raise InputError("no program to record was given")
+    if shutil.which(program[0]) is None:
+        raise InputError(f"'{program[0]}' is no program that can be run")
+    path = Path(out) if out is not None else Path(Path(program[0]).name + SUFFIX)
+    if not is_folder(path.parent):
+        raise InputError(f"'{path}' cannot be written: there is no folder '{path.parent}'")
+    if path.exists() and not path.is_file():
+        raise InputError(f"'{path}' cannot be written: it exists and is not a file")
+    return path
 
 
 def watcher() -> list[str]:

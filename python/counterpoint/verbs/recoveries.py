@@ -13,7 +13,7 @@ from ..contract.options import RecoveryOptions
 from ..contract.request import bounded, check_design, given
 from ..contract.results import RecoveryCost
 from ..system.errors import Interrupted
-from . import api
+from . import api, catalogue
 
 RECOVERY_MEMORY = ("16GiB", "64GiB", "256GiB", "1TiB", "4TiB", "16TiB")
 """The default sizes of memory of `recovery`."""
@@ -42,8 +42,8 @@ def recovery(
     names = list(designs)
     if not names:
         raise _engine.InputError("there is nothing to recover: name at least one design")
-    api.check_names(names)
-    machine = api.machine_for(names, options.get("machine"))
+    catalogue.check_names(names)
+    machine = catalogue.machine_for(names, options.get("machine"))
     asked: dict[str, Any] = {"memory": list(RECOVERY_MEMORY), "measure": measure}
     asked |= given(RecoveryOptions, {**options, "machine": machine})
     bounded("memory with each size of cache", product(asked["memory"], asked.get("cache", [None])))

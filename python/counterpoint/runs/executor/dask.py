@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._engine import InputError
 from ...system.paths import is_file, read_bounded
-from ...verbs import api
+from ...verbs import catalogue
 from . import Lost, Mismatch, Outcome, Refused, Task
 from .worker import work
 
@@ -129,7 +129,7 @@ class Cluster:
             if other != build:
                 raise InputError(
                     f"worker {worker} has the engine {version} ({other[:12]}), and this computer has "
-                    f"{api.engine_version()} ({build[:12]}); install the same one on both"
+                    f"{catalogue.engine_version()} ({build[:12]}); install the same one on both"
                 )
 
     def _ask(self, call: Any, *arguments: Any, **options: Any) -> Any:
@@ -145,7 +145,7 @@ class Cluster:
 
 
 def _engine_of_worker() -> tuple[str, str]:
-    return api.engine_version(), api.engine_build()
+    return catalogue.engine_version(), catalogue.engine_build()
 
 
 def _cannot_import(address: str, error: ImportError) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 from ... import _engine
 from ...contract.commands import with_commands
 from ...system.descriptors import fill_closed
-from ...verbs import api
+from ...verbs import api, catalogue
 from .. import keys
 from . import Finished, Kind, Mismatch, Outcome, Refused, Task
 
@@ -34,11 +34,11 @@ _OUTCOMES = {kind.__name__: kind for kind in (Finished, Mismatch, Refused)}
 def work(task: Task) -> Outcome:
     """Computes one task."""
     started = time.monotonic()
-    build = api.engine_build()
+    build = catalogue.engine_build()
     if build != task.build:
         return Mismatch(
             task.key,
-            f"worker {_name()} has the engine {api.engine_version()} ({build[:12]}), and this sweep is of "
+            f"worker {_name()} has the engine {catalogue.engine_version()} ({build[:12]}), and this sweep is of "
             f"{task.build[:12]}; install the same one on both",
         )
     try:
