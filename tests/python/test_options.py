@@ -20,17 +20,6 @@ from counterpoint import _engine
 from counterpoint.cli import app
 from counterpoint.cli.options import OPTIONS
 from counterpoint.contract import commands, options
-from counterpoint.contract.options import (
-    AnnotationOptions,
-    CheckOptions,
-    CrashOptions,
-    LineOptions,
-    RecoveryOptions,
-    ReplayOptions,
-    RunOptions,
-    SceneOptions,
-    SingleRunOptions,
-)
 from counterpoint.contract.request import request
 from counterpoint.runs import matrix
 from counterpoint.verbs import recorder
@@ -58,9 +47,9 @@ def _known(call: Callable[[str], object], asked: dict[str, Any]) -> set[str]:
 @pytest.mark.parametrize(
     ("kind", "call"),
     [
-        (SingleRunOptions, _engine.resolve),
-        (CrashOptions, _engine.crash),
-        (SceneOptions, _engine.scene),
+        (options.SingleRunOptions, _engine.resolve),
+        (options.CrashOptions, _engine.crash),
+        (options.SceneOptions, _engine.scene),
     ],
 )
 def test_the_engine_knows_the_options_of_a_call_and_no_others(kind: Any, call: Callable[[str], object]) -> None:
@@ -69,7 +58,7 @@ def test_the_engine_knows_the_options_of_a_call_and_no_others(kind: Any, call: C
 
 @pytest.mark.engine
 def test_the_engine_knows_the_options_of_a_check() -> None:
-    assert _known(_engine.check, {"nonsense": 1}) == _keys(CheckOptions) | {"trace", "design", "top"}
+    assert _known(_engine.check, {"nonsense": 1}) == _keys(options.CheckOptions) | {"trace", "design", "top"}
 
 
 @pytest.mark.engine
@@ -78,31 +67,31 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
     trace.write_text("0x40 READ 3\n0x80 WRITE 4\n")
     known = _known(_engine.replay, {"runs": [{"workload": str(trace), "nonsense": 1}]})
     # Of programs, and in the configuration all the same.
-    assert known == _keys(LineOptions) | _SUBJECT | {"tx_size", "cores"}
+    assert known == _keys(options.LineOptions) | _SUBJECT | {"tx_size", "cores"}
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "own", "but"),
     [
-        ("run", SingleRunOptions, _SUBJECT | _SHOWN - {"out"}, ()),
+        ("run", options.SingleRunOptions, _SUBJECT | _SHOWN - {"out"}, ()),
         (
             "crash",
-            CrashOptions,
+            options.CrashOptions,
             _SUBJECT | _SHOWN - {"top"} | {"no_shrink", "no_blame", "by_line"},
             ("shrink", "blame", "recover_keep"),
         ),
-        ("check", CheckOptions, _SHOWN - {"out"} | {"trace", "design"}, ()),
-        ("recovery", RecoveryOptions, {"as_json", "designs"}, ()),
-        ("annotations", AnnotationOptions, _SUBJECT | {"as_json"}, ("allow_truncated",)),
+        ("check", options.CheckOptions, _SHOWN - {"out"} | {"trace", "design"}, ()),
+        ("recovery", options.RecoveryOptions, {"as_json", "designs"}, ()),
+        ("annotations", options.AnnotationOptions, _SUBJECT | {"as_json"}, ("allow_truncated",)),
         (
             "compare",
-            RunOptions,
+            options.RunOptions,
             _SHOWN - {"top"} | {"designs", "workloads", "baseline", "workers"},
             (),
         ),
         (
             "replay",
-            ReplayOptions,
+            options.ReplayOptions,
             _SHOWN - {"out"} | {"trace", "designs", "baseline", "workers", "trace_clock"},
             ("tx_size", "cores", "footprint"),
         ),
@@ -119,8 +108,8 @@ def test_every_option_of_the_command_line_is_one_of_a_call() -> None:
     every = set().union(*map(_keys, kinds))
     assert every - set(OPTIONS) == {"shrink", "blame", "recover_keep"}
     assert set(OPTIONS) <= every
-    assert set(_RUN) <= _keys(CrashOptions) | {"workload"}
-    assert set(matrix._OPTIONS) == _keys(RunOptions) - {"set"} | _SUBJECT
+    assert set(_RUN) <= _keys(options.CrashOptions) | {"workload"}
+    assert set(matrix._OPTIONS) == _keys(options.RunOptions) - {"set"} | _SUBJECT
 
 
 def test_the_page_of_the_python_interface_names_every_option() -> None:
@@ -184,8 +173,8 @@ def test_the_command_of_a_request_asks_for_that_request(depth: int, cli: Cli, fa
 
 @pytest.mark.engine
 def test_a_verdict_has_commands_where_the_engine_has_requests() -> None:
-    small: RunOptions = {"machine": "small", "transactions": 4, "tx_size": 64, "footprint": "16KiB"}
-    asked = request(CrashOptions, "write-back", "btree", small)
+    small: options.RunOptions = {"machine": "small", "transactions": 4, "tx_size": 64, "footprint": "16KiB"}
+    asked = request(options.CrashOptions, "write-back", "btree", small)
     report = json.loads(_engine.crash(json.dumps(asked)))
     document = cp.crash("write-back", "btree", **small).to_dict()
     assert set(report) - set(document) == {"reproduce"}
@@ -225,7 +214,7 @@ def test_options_of_another_call_are_refused() -> None:
     ],
 )
 def test_a_request_has_what_was_asked_for_and_nothing_else(given: dict[str, Any], asked: dict[str, Any]) -> None:
-    assert request(CrashOptions, "secpm", "btree", given) == {"design": "secpm", "workload": "btree", **asked}
+    assert request(options.CrashOptions, "secpm", "btree", given) == {"design": "secpm", "workload": "btree", **asked}
 
 
 @pytest.mark.parametrize(
@@ -241,9 +230,9 @@ def test_a_request_has_what_was_asked_for_and_nothing_else(given: dict[str, Any]
 )
 def test_a_value_that_no_request_can_have_is_refused(name: str, value: object, sentence: str) -> None:
     with pytest.raises(cp.InputError, match=re.escape(sentence)):
-        request(CrashOptions, "secpm", "btree", {name: value})
+        request(options.CrashOptions, "secpm", "btree", {name: value})
     with pytest.raises(cp.InputError, match="design is '7'; it must be a name"):
-        request(CrashOptions, 7, "btree", {})  # type: ignore[arg-type]
+        request(options.CrashOptions, 7, "btree", {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
