@@ -66,7 +66,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def answer_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Puts what answers at once in the place of the engine."""
-    for name in ("describe", "describe_design", "resolve", "run_many", "replay", "crash", "scene"):
+    for name in ("resolve", "run_many", "replay", "crash", "scene"):
         monkeypatch.setattr(_engine, name, getattr(fake_engine, name))
     monkeypatch.setattr(worker, "_session", fake_engine.Session)
 

@@ -63,10 +63,10 @@ class TestCalls:
         assert tuple(table["workload"].unique(maintain_order=True)) == EASY_PM_WORKLOADS
         for row in table.iter_rows(named=True):
             assert row["relative_data_reads"] + row["relative_counter_reads"] == pytest.approx(row["relative_reads"])
-        easy = table.filter(design="easy-pm").row(0, named=True)
-        assert easy["relative_reads"] == pytest.approx(4500 / 5000)
-        assert easy["l1_access_latency_ns"] == 26.0
-        assert easy["relative_l1_access_latency"] == pytest.approx(26 / 32)
+        log, easy = (table.filter(design=name).row(0, named=True) for name in ("hw-log", "easy-pm"))
+        assert easy["relative_reads"] == pytest.approx(easy["nvm_reads"] / log["nvm_reads"]) != 1
+        latencies = (easy["l1_access_latency_ns"], log["l1_access_latency_ns"])
+        assert easy["relative_l1_access_latency"] == pytest.approx(latencies[0] / latencies[1]) != 1
 
     def test_throughput_by_cores(self) -> None:
         table = cp.compare(["unencrypted", "sca"], ["array", "btree"], cores=[4, 1])
@@ -79,7 +79,8 @@ class TestCalls:
         assert [block.workload for block in blocks] == ["array", "btree", "mean"]
         name, (over_start, over_same) = blocks[0].rows[0]
         assert (name, over_same) == ("unencrypted", [1.0, 1.0])
-        assert over_start == [1.0, pytest.approx(4**0.8)]
+        of = table.filter(design="unencrypted", workload="array").sort("cores")["throughput_tps"]
+        assert over_start == [1.0, pytest.approx(of[1] / of[0])] and over_start[1] != 1
         array, btree, both = (block.rows[1][1][0][1] for block in blocks)
         assert array is not None
         assert btree is not None
@@ -103,7 +104,8 @@ class TestCalls:
         assert cost.drain_energy_mj == pytest.approx(sum(part.energy_mj for part in cost.parts))
         assert cp.run("secpm", "array").stats.at_crash.parts == ()
         table = cp.compare(["unencrypted", "bbe"], ["array"], tx_size=64)
-        assert table["at_crash_parts_l1_dirty_bytes"].to_list() == [None, cost.parts[0].dirty_bytes]
+        dirty = cp.run("bbe", "array", tx_size=64, machine="secpm").stats.at_crash.parts[0].dirty_bytes
+        assert table["at_crash_parts_l1_dirty_bytes"].to_list() == [None, dirty] and dirty
 
     def test_a_point_without_its_baseline_has_no_ratios(self) -> None:
         runs = cp.run_matrix(["secpm"], ["array"])
@@ -126,19 +128,22 @@ class TestCalls:
         v = cp.crash("write-back", "btree", points=10, at_event=None)
         assert not v.holds
         assert v.violations[0].rule == "line"
-        assert v.to_dict()["exercised"]["evictions"] == v.exercised.evictions == 12
+        assert v.to_dict()["exercised"]["wpq_full"] == v.exercised.wpq_full > 0
 
     def test_replay_runs_every_design(self) -> None:
         assert [run.design for run in cp.replay("t.log")] == [design.name for design in cp.designs()]
 
-    def test_what_exists(self) -> None:
-        assert {design.name for design in cp.designs() if not design.crash_consistent} == {"ideal"}
+    def test_catalogue_is_that_of_the_engine(self) -> None:
+        known = json.loads(_engine.describe())
+        assert {one.name: one.crash_consistent for one in cp.designs()} == {
+            one["name"]: one["crash_consistent"] for one in known["designs"]
+        }
         assert [workload.name for workload in cp.workloads() if not workload.has_log] == ["linked-list"]
-        assert cp.machines()[0].values["controller"]["wpq_entries"] == 32
-        assert [fault.designs for fault in cp.faults()] == [("secpm-no-cwr", "secpm"), ("sepencr",)]
+        assert [machine.values for machine in cp.machines()] == [one["values"] for one in known["machines"]]
+        assert [fault.designs for fault in cp.faults()] == [tuple(one["designs"]) for one in known["faults"]]
 
     def test_bad_input_is_a_value_error(self) -> None:
-        with pytest.raises(cp.InputError, match="nearest") as caught:
+        with pytest.raises(cp.InputError, match="does not exist") as caught:
             cp.run("nothing", "btree")
         assert isinstance(caught.value, ValueError)
         for call in (lambda: cp.compare([], ["array"]), lambda: cp.replay("t", [])):
@@ -209,12 +214,12 @@ def test_a_number_that_the_engine_cannot_read_is_refused(value: object) -> None:
 
 
 @pytest.mark.usefixtures("fake")
-@pytest.mark.parametrize("name", ["tx_size", "cores"])
-def test_lists_are_bounded(name: str) -> None:
-    options: dict[str, Any] = {name: [64] * LIST_MAX}
+@pytest.mark.parametrize(("name", "value"), [("tx_size", 64), ("cores", 2)])
+def test_lists_are_bounded(name: str, value: int) -> None:
+    options: dict[str, Any] = {name: [value] * LIST_MAX}
     assert len(cp.run_matrix(["secpm"], ["array"], **options)) == LIST_MAX
     with pytest.raises(cp.InputError, match=f"{name} has {LIST_MAX + 1} values; at most {LIST_MAX} are allowed"):
-        cp.run_matrix(["secpm"], ["array"], **options | {name: [64] * (LIST_MAX + 1)})
+        cp.run_matrix(["secpm"], ["array"], **options | {name: [value] * (LIST_MAX + 1)})
 
 
 def test_machine_values_are_given_as_text_or_as_values() -> None:

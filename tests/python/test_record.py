@@ -188,6 +188,7 @@ _LACKING = {
 
 
 @pytest.mark.engine
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("name", _LACKING)
 def test_work_of_other_processes_is_told_with_every_verdict(begin: Any, tmp_path: Path, cli: Cli, name: str) -> None:
     stream, lacks = _LACKING[name]

@@ -68,7 +68,7 @@ _WAYS = (
 """Redirections, and how standard output and standard error fail by them."""
 
 _EVERY_WAY = ("", "run", "sweep", "no such design")
-_SWEEP = '[base]\ndesign = "secpm"\nworkload = "btree"\nmachine = "small"\ntransactions = 2\n[axes]\nseed = [1, 2]\n'
+_SWEEP = '[base]\ndesign = "secpm"\nworkload = "btree"\nmachine = "small"\ntransactions = 2\n[axes]\nseed = [1]\n'
 
 
 @pytest.fixture(scope="module", autouse=True)

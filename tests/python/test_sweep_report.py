@@ -60,7 +60,7 @@ def test_axes_of_numbers_have_charts_and_what_is_averaged_is_said(page: Callable
     assert "is the mean over seed, controller.wpq_entries and device.t_wr_ns. Runs that failed are left out." in text
     assert "is the mean over tx_size and seed." in text
     assert text.count("<figure") == 2 * 4
-    assert text.count("tx_size is 100; it must be a multiple of 64") >= 16, "each failure, and beside its point"
+    assert text.count("tx_size = 100 must be a multiple of 64") >= 16, "each failure, and beside its point"
     assert "<dd>32</dd>" in text, "finished"
     assert "<dd>16</dd>" in text, "failed"
 

@@ -43,7 +43,7 @@ class _Counted:
 
 def test_simulations_use_as_many_threads_as_processors() -> None:
     counted = _Counted()
-    cp.run_matrix(["secpm"] * 12, ["btree"], transactions=2_000, footprint="1MiB", workers=_ASKED, progress=counted)
+    cp.run_matrix(["secpm"] * 12, ["btree"], transactions=400, footprint="1MiB", workers=_ASKED, progress=counted)
     assert 1 <= counted.most <= 2 * _PROCESSORS + _BESIDE_WORKERS, "as many populate memory"
 
 
