@@ -5,8 +5,8 @@
 use super::counter::CounterCipher;
 use super::hashes::{mix, unit_hash};
 use super::lines::Lines;
-use super::pads::{Pads, Use};
-use super::secrecy::{Earlier, InFlight, Leak, Secrecy, Way, block_of, examine, note_base};
+use super::pads::{Earlier, Pads, Use, Way};
+use super::secrecy::{InFlight, Leak, Secrecy, block_of, examine, note_base};
 use crate::layout::ShadowRegion;
 use crate::message::{DrainedWrite, Line, LineBytes, MediaLine};
 use rustc_hash::FxHashMap;

@@ -2,7 +2,7 @@
 //! shares no code with the mechanisms that it checks. A mistake would have to be made twice in the same way to go
 //! unnoticed.
 
-use super::CounterLayout;
+use super::facts::CounterLayout;
 use crate::layout::Coverage;
 use crate::message::{Line, LineBytes};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};

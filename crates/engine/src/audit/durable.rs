@@ -12,80 +12,14 @@
 //! What leaves on battery at a power loss replaces what has persisted, until the next power loss is reported: the run
 //! continues as if power had not been lost. A line that left flagged as unencrypted reads as stored.
 
-use super::CounterLayout;
 use super::counter::{AuditedCounter, CounterCipher, xor};
+use super::facts::CounterLayout;
 use super::hashes::{mix, unit_hash};
-use super::lines::{Id, Lines, Role};
+use super::lines::Lines;
+use super::record::{Id, Left, Role, Status};
 use super::recovered::Recovered;
-use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit, Page};
+use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit};
 use rustc_hash::FxHashMap;
-
-/// What leaves on battery for one unit.
-pub(super) struct Left {
-    pub bytes: LineBytes,
-    in_the_clear: bool,
-    /// Contribution to the hash of the durable state.
-    hash: u64,
-    /// The latest power loss in which it left.
-    loss: u64,
-}
-
-impl Left {
-    fn new(write: &DrainedWrite, loss: u64) -> Self {
-        let hash = unit_hash(write.media, &write.bytes);
-        let hash = if write.in_the_clear { mix(hash, 1) } else { hash };
-        Self { bytes: write.bytes, in_the_clear: write.in_the_clear, hash, loss }
-    }
-
-    fn is(&self, write: &DrainedWrite) -> bool {
-        self.bytes == write.bytes && self.in_the_clear == write.in_the_clear
-    }
-}
-
-/// What would survive of one line.
-pub(super) struct DurableLine {
-    /// What the line decrypts to, as of the last settling.
-    pub plain: LineBytes,
-    /// The bytes on the media or in the persistence domain; `None` if the run has not written the line.
-    pub stored: Option<LineBytes>,
-    /// What replaces those bytes if power is lost now.
-    pub left: Option<Left>,
-    /// The event in which the bytes persisted.
-    pub persisted_at: Option<u64>,
-    hash: u64,
-    stale: bool,
-}
-
-impl DurableLine {
-    pub fn new(plain: LineBytes) -> Self {
-        Self { plain, stored: None, left: None, persisted_at: None, hash: 0, stale: false }
-    }
-
-    /// The bytes that a boot finds; `None` if they are from before the run.
-    pub fn found(&self) -> Option<&LineBytes> {
-        self.left.as_ref().map(|left| &left.bytes).or(self.stored.as_ref())
-    }
-
-    /// Whether the bytes are flagged as unencrypted.
-    pub fn in_the_clear(&self) -> bool {
-        self.left.as_ref().is_some_and(|left| left.in_the_clear)
-    }
-}
-
-/// The re-encryption status register as last reported.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Status {
-    pub page: Page,
-    pub old_major: u64,
-    pub done: u64,
-}
-
-impl Status {
-    /// Whether `line` belongs to the page and has not been re-encrypted.
-    pub fn awaits(&self, line: Line) -> bool {
-        line.page() == self.page && self.done >> line.index_in_page() & 1 == 0
-    }
-}
 
 /// Maintains the durable view.
 pub(super) struct Durable {

@@ -12,12 +12,13 @@
 //! in its transaction. Metadata are the initial vector of the headers, that of the lines, and four bytes of Valid
 //! Header Number.
 //!
-//! [`Record::booted`]: super::lines::Record::booted
+//! [`Record::booted`]: super::record::Record::booted
 
-use super::CounterLayout;
 use super::counter::{Aes, CounterCipher};
+use super::facts::{CounterLayout, LogFacts};
 use super::hashes::mix;
-use super::lines::{Id, Lines};
+use super::lines::Lines;
+use super::record::Id;
 use crate::layout::LogLayout;
 use crate::message::{CoreId, Line, LineBytes};
 use std::cmp::Reverse;
@@ -29,24 +30,6 @@ const SEQUENCE: Range<usize> = 60..64;
 const HEADER_IV: Range<usize> = 0..16;
 const LOG_IV: Range<usize> = 16..32;
 const VALID_HEADERS: Range<usize> = 32..36;
-
-/// What an auditor must know about the undo log that hardware writes. Separate records are encrypted in counter mode,
-/// chains in cipher feedback mode.
-#[derive(Clone, Debug)]
-pub struct LogFacts {
-    /// The log's first line; programs write only before it.
-    pub first: Line,
-    /// Number of buckets.
-    pub buckets: u32,
-    /// Number of records in a bucket.
-    pub records: u32,
-    /// How records are laid out in a bucket.
-    pub layout: LogLayout,
-    /// The log's key: 16 or 32 bytes.
-    pub key: Vec<u8>,
-    /// Whether the log metadata registers are in the ADR domain.
-    pub registers_survive: bool,
-}
 
 impl LogFacts {
     fn bucket_lines(&self) -> u64 {
@@ -157,7 +140,7 @@ impl HardwareLog {
         self.sets.get(usize::from(core)).map_or(UndoReport::default(), |set| set.report)
     }
 
-    /// Updates [`super::lines::Record::booted`]. `changed` contains the lines whose durable bytes have changed; lines
+    /// Updates [`super::record::Record::booted`]. `changed` contains the lines whose durable bytes have changed; lines
     /// with a new result of the undo are added.
     pub fn settle(&mut self, lines: &mut Lines, changed: &mut Vec<Id>) {
         for &id in &*changed {

@@ -12,52 +12,10 @@
 //!
 //! Volatile data of a program may hold anything after a crash, and is not checked.
 
-use super::lines::{Id, Lines, Record, Role};
+use super::lines::Lines;
+use super::record::{Id, Record, Role};
 use crate::message::{CoreId, LineBytes};
 use crate::parts::LineAtomicity;
-
-/// The versions of one line that a crash may show.
-pub(super) struct History {
-    /// The newest version that a completed fence covers; the base until then.
-    pub covered: LineBytes,
-    /// Everything stored since that fence, in order.
-    pub later: Vec<LineBytes>,
-    /// Number of the covered version: versions count from 0, which is the base.
-    number: u64,
-    /// The event of the last store.
-    pub stored_at: Option<u64>,
-    /// The event of the fence that covers `covered`.
-    pub covered_at: Option<u64>,
-    /// If the line is marked, the number of the version that it held at that time.
-    marked: Option<u64>,
-    queued: bool,
-    bad: bool,
-}
-
-impl History {
-    pub fn new(base: LineBytes) -> Self {
-        Self {
-            covered: base,
-            later: Vec::new(),
-            number: 0,
-            stored_at: None,
-            covered_at: None,
-            marked: None,
-            queued: false,
-            bad: false,
-        }
-    }
-
-    /// Whether the line breaks the rule, as of the last judgement.
-    pub fn is_bad(&self) -> bool {
-        self.bad
-    }
-
-    /// The line's contents as the program sees them.
-    pub fn latest(&self) -> &LineBytes {
-        self.later.last().unwrap_or(&self.covered)
-    }
-}
 
 /// Checks the line rule from stores, flushes and fences.
 pub(super) struct LineRule {

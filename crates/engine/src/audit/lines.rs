@@ -1,75 +1,16 @@
 //! The table of everything that is known about lines and counter blocks. A line is added when something first happens
 //! to it; until then its durable bytes are those of the populated base.
-//!
-//! Each auditor owns one part of a [`Record`]; the record only stores the parts of one line together.
 
 use super::counter::AuditedCounter;
-use super::durable::{DurableLine, Left};
-use super::line::History;
-use super::transaction::GoldenLine;
+use super::record::{BlockRow, DurableLine, GoldenLine, History, Id, Record, Role};
 use crate::layout::Coverage;
-use crate::message::{BaseImage, CoreId, CounterBlock, Line, LineBytes, ProgramLayout};
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes, ProgramLayout};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Index of a line's record.
-pub(super) type Id = u32;
 const NONE: Id = Id::MAX;
-
-/// To which core a line belongs, and its purpose.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
-    Heap(CoreId),
-    Log(CoreId),
-    /// Data that the program needs no more after a power failure.
-    Volatile(CoreId),
-    /// The undo log that hardware writes, which belongs to no core.
-    HardwareLog,
-    Other,
-}
-
-/// What is known about one line.
-pub(super) struct Record {
-    pub line: Line,
-    pub role: Role,
-    pub durable: DurableLine,
-    pub history: History,
-    pub golden: GoldenLine,
-    /// What a boot writes there, from the hardware's log or from the shadow cache.
-    pub restored: Option<LineBytes>,
-    /// The power loss since which the shadow cache holds the line.
-    pub shadowed: u64,
-    /// The walks of the hardware's log that have read the line.
-    pub undo_readers: u64,
-}
-
-impl Record {
-    /// What the line holds when the program's own recovery begins, as of the last settling.
-    pub fn booted(&self) -> &LineBytes {
-        self.restored.as_ref().unwrap_or(&self.durable.plain)
-    }
-}
-
-/// What is known about one counter block.
-pub(super) struct BlockRow {
-    pub block: CounterBlock,
-    /// Contribution of the stored block to the hash of the durable state.
-    pub hash: u64,
-    /// The event that persisted the block last; `None` if it never was.
-    pub persisted_at: Option<u64>,
-    /// The block as it last persisted.
-    pub stored: Option<LineBytes>,
-    /// The queued copies of the block, oldest first; the last one equals `stored`.
-    pub queued: VecDeque<LineBytes>,
-    /// The block on the media, which remains if the queued copies are removed.
-    pub written: Option<LineBytes>,
-    /// What replaces the block if power is lost now.
-    pub left: Option<Left>,
-    /// Whether counters may have changed since the effective ones were computed.
-    pub stale: bool,
-}
 
 /// One line of a counter block.
 pub(super) struct Cell {

@@ -1,20 +1,8 @@
 //! The auditor's own reading of what memory says about the metadata caches: which counter blocks a boot looks at.
 
+use super::facts::BitsFacts;
 use crate::message::{CounterBlock, LineBytes, MediaLine, MediaUnit};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Where the bits of counter blocks are: bit n of the lowest layer is of block n, the nodes of the tree follow, and each layer
-/// above has a bit for each line of 512 bits below that is not zero, up to a layer of one line. Lines are numbered from the
-/// lowest layer.
-#[derive(Clone, Copy, Debug)]
-pub struct BitsFacts {
-    /// Counter blocks.
-    pub blocks: u64,
-    /// Counter blocks and nodes.
-    pub units: u64,
-    /// Whether the lines on the chip survive a loss of power.
-    pub survive: bool,
-}
 
 enum Kind {
     Names,

@@ -2,39 +2,10 @@
 //! counters by trial: then the counter of a line is the one that its MAC belongs to.
 
 use super::counter::{Aes, AuditedCounter};
+use super::facts::TrialFacts;
 use crate::layout::MacLayout;
 use crate::message::{Line, LineBytes};
 use crate::parts::MacInputs;
-
-/// What an auditor must know of a recovery that finds counters by trial.
-#[derive(Clone, Debug)]
-pub struct TrialFacts {
-    /// The key of the MACs: 16 bytes.
-    pub key: Vec<u8>,
-    /// Where MACs are stored.
-    pub layout: MacLayout,
-    /// What a MAC covers.
-    pub inputs: MacInputs,
-    /// How far a counter may be behind the one that its line is encrypted with.
-    pub steps: u64,
-}
-
-/// What an auditor must know of a boot that takes the lowest bits of a line's counter from beside its MAC: they are above the 54
-/// bits of the MAC.
-#[derive(Clone, Copy, Debug)]
-pub struct LowBitsFacts {
-    /// Where MACs are stored.
-    pub layout: MacLayout,
-    /// How many bits there are.
-    pub bits: u32,
-}
-
-impl LowBitsFacts {
-    /// The counter whose block in memory says `stored`, of a line with this MAC.
-    pub(super) fn counter(&self, stored: u64, mac: u128) -> u64 {
-        stored - stored % (1 << self.bits) + (mac >> 54) as u64 % (1 << self.bits)
-    }
-}
 
 /// The MACs of data lines.
 pub(super) struct AuditedMacs {

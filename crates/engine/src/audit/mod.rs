@@ -19,6 +19,7 @@ mod counter;
 mod durable;
 mod event_log;
 mod explain;
+mod facts;
 mod futures;
 mod hardware_log;
 mod hashes;
@@ -29,6 +30,7 @@ mod lines;
 mod listing;
 mod mac;
 mod pads;
+mod record;
 mod recovered;
 mod report;
 mod secrecy;
@@ -43,105 +45,33 @@ mod view;
 mod violation;
 
 pub use boot::BootWatch;
-pub use hardware_log::LogFacts;
+pub use facts::{
+    AuditSetup, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, EadrFacts, LogFacts, LowBitsFacts,
+    ProgramFacts, TrialFacts,
+};
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub(crate) use lines::BYTES_PER_LINE;
-pub use listing::BitsFacts;
-pub use mac::{LowBitsFacts, TrialFacts};
-pub use recovered::CounterRecovery;
 pub use stages::{PartTally, StageTally};
 pub use view::LineView;
 pub(crate) use violation::{Collector, most_telling_first};
 pub use violation::{LastTouch, LeftOut, Lost, Rule, Violation};
 
-use crate::layout::{Coverage, ShadowRegion, ShadowRegisters};
-use crate::message::{BaseImage, CoreId, DrainedWrite, Line, LineBytes, MediaLine, Page, ProgramRecovery};
-use crate::parts::{LineAtomicity, StampSource};
+use crate::layout::{Coverage, ShadowRegisters};
+use crate::message::{CoreId, DrainedWrite, Line, LineBytes, MediaLine, Page};
 use branch::{Branch, Future, Surroundings};
 use counter::{AuditedCounter, CounterCipher};
-use durable::{Durable, Status};
+use durable::Durable;
 use event_log::{EventLog, Note};
 use hardware_log::HardwareLog;
 use image::ImageDigest;
 use line::LineRule;
-use lines::{Id, Lines, Role};
+use lines::Lines;
+use record::{Id, Role, Status};
 use recovered::Recovered;
 use secrecy::{Leak, Secrecy};
 use shadow::{ShadowCache, registers_hash};
 use stages::Stages;
-use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use transaction::{Finding, Transactions};
-
-/// What an auditor must know about the encryption of memory.
-#[derive(Clone, Debug)]
-pub struct CipherFacts {
-    /// The data key: 16 or 32 bytes.
-    pub key: Vec<u8>,
-    /// How counters are laid out on the media.
-    pub counters: CounterLayout,
-    /// Whether each line has a flag on the media that shows whether it was ever written. Otherwise only the counter 0
-    /// shows it.
-    pub valid_flags: bool,
-    /// How a boot recovers counters that were only in the counter cache.
-    pub recovery: CounterRecovery,
-}
-
-/// How counters are laid out in a block of 64 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CounterLayout {
-    /// A 64-bit major counter and a minor counter of `minor_bits` bits for each line of a page (secpm section 3.4.1).
-    Split {
-        /// Bits of a minor counter, 1 to 7.
-        minor_bits: u32,
-    },
-    /// A value for each of `coverage` lines, at most eight: of a global counter (counter-atomicity section 5.2.1), or of
-    /// the line's own counter (easy-pm section II-B).
-    Words {
-        /// Lines per block.
-        coverage: Coverage,
-        /// Bytes of a value: 8, or 7 if the block also has a MAC.
-        bytes: usize,
-    },
-}
-
-/// A program with a layout, whose transactions can be judged. Traces have none.
-pub struct ProgramFacts {
-    /// The program's layouts, recovery and self-check.
-    pub recovery: Arc<dyn ProgramRecovery>,
-    /// The receiving end of the ledgers of its cores.
-    pub records: Receiver<TransactionRecord>,
-}
-
-/// What an auditor is created from.
-pub struct AuditSetup {
-    /// Memory before the run.
-    pub base: Arc<dyn BaseImage>,
-    /// Number of cores of the machine.
-    pub cores: usize,
-    /// The encryption of memory; `None` if memory holds plaintext.
-    pub cipher: Option<CipherFacts>,
-    /// The log that hardware writes, if it writes one.
-    pub log: Option<LogFacts>,
-    /// Which lines must show their old or their new value while they are in flight.
-    pub line_atomic: LineAtomicity,
-    /// Whether the design promises that nothing leaves the chip unencrypted and no pad is used twice.
-    pub secret: bool,
-    /// Whether the re-encryption status register is in the ADR domain.
-    pub status_survives: bool,
-    /// Present if the caches are in the persistence domain.
-    pub eadr: Option<EadrFacts>,
-    /// The program, if its transactions can be judged.
-    pub program: Option<ProgramFacts>,
-}
-
-/// What an auditor must know about caches in the persistence domain. Every store then counts as durable once it is
-/// visible, and what is left of it is known when power is lost ([`Auditor::power_lost`]).
-#[derive(Clone, Copy, Debug)]
-pub struct EadrFacts {
-    /// The shadow cache and the source of the counter of a slot's pad; `None` if lines leave for their own addresses.
-    pub shadow: Option<(ShadowRegion, StampSource)>,
-}
 
 /// All auditors of one run.
 pub struct Auditor {

@@ -1,6 +1,5 @@
 //! The pads that were used, and what for.
 
-use super::secrecy::Earlier;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
@@ -9,6 +8,27 @@ const UNFILTERED_MAX: usize = 1 << 12;
 
 /// Bits of the filter for each pad, at least: one in eight searches for an unused pad passes it.
 const BITS_PER_PAD: usize = 8;
+
+/// How bytes leave the chip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// While the machine runs.
+    Run,
+    /// On battery, when power is lost.
+    Battery,
+    /// Written by a boot.
+    Boot,
+    /// On battery, when power is lost again.
+    BatteryAgain,
+}
+
+/// Where and when a pad was used before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Earlier {
+    pub line: Line,
+    pub event: u64,
+    pub way: Way,
+}
 
 #[derive(Clone, Copy)]
 pub(super) struct Use {
@@ -92,7 +112,7 @@ fn place(pad: u128, words: usize) -> (usize, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::secrecy::Way;
+    use super::Way;
     use super::*;
     use crate::message::Line;
     use proptest::prelude::*;

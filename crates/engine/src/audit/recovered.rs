@@ -2,36 +2,13 @@
 //! the MACs of lines, from the lowest bits beside those MACs, or from a shadow table.
 
 use super::counter::AuditedCounter;
-use super::listing::{BitsFacts, Listing};
-use super::mac::{AuditedMacs, LowBitsFacts, TrialFacts};
+use super::facts::{CounterRecovery, LowBitsFacts};
+use super::listing::Listing;
+use super::mac::AuditedMacs;
 use super::table::AuditedTable;
 use crate::layout::MacLayout;
 use crate::message::{CounterBlock, Line, LineBytes, MacBlock, MediaLine, MediaUnit};
 use rustc_hash::FxHashMap;
-
-/// What an auditor must know of how a boot recovers counters.
-#[derive(Clone, Debug, Default)]
-pub enum CounterRecovery {
-    /// It does not.
-    #[default]
-    None,
-    /// It tries one counter after another against the MAC of a line; if a shadow table names blocks, in those alone.
-    Trial {
-        /// What it tries.
-        facts: TrialFacts,
-        /// Whether a table names blocks.
-        named: bool,
-    },
-    /// It takes the lowest bits of a counter from beside the MAC of its line, in blocks whose bit says that they are stale.
-    LowBits {
-        /// Where the lowest bits are.
-        facts: LowBitsFacts,
-        /// Where the bits of blocks are.
-        bits: BitsFacts,
-    },
-    /// It restores counter blocks from a shadow table with their contents.
-    Table,
-}
 
 enum Way {
     Trial(AuditedMacs),

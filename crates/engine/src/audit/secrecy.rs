@@ -11,10 +11,10 @@
 //! is among them, and sound: a pad computed with a wrong plaintext is the true pad exclusive-or a difference of
 //! plaintexts, and equals another pad only if the true pads are related, which for AES means equal.
 
-use super::Rule;
 use super::counter::CounterCipher;
-use super::durable::Status;
-use super::pads::{Pads, Use};
+use super::pads::{Earlier, Pads, Use, Way};
+use super::record::Status;
+use super::violation::Rule;
 use crate::message::{Line, LineBytes};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::VecDeque;
@@ -22,19 +22,6 @@ use std::hash::{Hash, Hasher};
 
 /// Most writes of one line in flight; older ones are dropped (caches merge writes long before).
 const IN_FLIGHT_MAX: usize = 8;
-
-/// How bytes leave the chip.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    /// While the machine runs.
-    Run,
-    /// On battery, when power is lost.
-    Battery,
-    /// Written by a boot.
-    Boot,
-    /// On battery, when power is lost again.
-    BatteryAgain,
-}
 
 /// A leak: what was broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,14 +46,6 @@ impl Leak {
             Leak::PadReuse { .. } | Leak::FirstWrite { .. } | Leak::NextLoss { .. } => Rule::PadReuse,
         }
     }
-}
-
-/// Where and when a pad was used before.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Earlier {
-    pub line: Line,
-    pub event: u64,
-    pub way: Way,
 }
 
 /// The plaintexts that the controller has received for one line.

@@ -1,8 +1,8 @@
 //! How the auditors handle each report of a stage.
 
 use super::Auditor;
-use super::durable::Status;
 use super::event_log::Note;
+use super::record::Status;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
 

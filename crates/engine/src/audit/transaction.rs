@@ -10,35 +10,16 @@
 //! unfinished transaction has filled belongs to no state yet and may hold anything.
 
 use super::ledger::TransactionRecord;
-use super::lines::{Id, Lines, Role};
+use super::lines::Lines;
+use super::record::{Id, NOWHERE, Role};
 use crate::message::{ByteView, CoreId, Line, LineBytes, ProgramRecovery, RecoveryReport, RepeatedRecovery, pieces};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
 
-const NOWHERE: u32 = u32::MAX;
 /// How many earlier states a violation is compared with, to distinguish a lost transaction from a torn one.
 const HISTORY_TRANSACTIONS: usize = 8;
-
-/// The golden state of one line and its place in the judge's lists.
-pub(super) struct GoldenLine {
-    /// Its bytes after the committed transactions.
-    pub bytes: LineBytes,
-    /// Whether the line belongs to the domain of the committed state.
-    pub in_domain: bool,
-    diff_slot: u32,
-    read_stamp: u32,
-    overlay_stamp: u32,
-    overlay_slot: u32,
-}
-
-impl GoldenLine {
-    pub fn new(bytes: LineBytes, in_domain: bool) -> Self {
-        Self { bytes, in_domain, diff_slot: NOWHERE, read_stamp: 0, overlay_stamp: 0, overlay_slot: 0 }
-    }
-}
 
 /// What was found wrong with one core.
 pub(super) struct Finding {

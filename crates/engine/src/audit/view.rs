@@ -1,7 +1,7 @@
 //! Access to the auditors' knowledge: every line as a power failure would leave it, and which violations still hold.
 
 use super::counter::AuditedCounter;
-use super::lines::{Id, Role};
+use super::record::{Id, Role};
 use super::{Auditor, CounterLayout, Rule, Violation, explain};
 use crate::message::{CoreId, Line, LineBytes};
 

@@ -1,10 +1,10 @@
 //! The architecture: which module imports which, and no stage names a design.
 
-use super::common::sources::{SourceFile, attributes_of, is_for_tests, sources_of, without_tests};
+use super::common::sources::{SourceFile, attributes_of, is_for_tests, place_of, sources_of, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use syn::spanned::Spanned;
-use syn::{Item, ItemMod};
+use syn::{Item, ItemMod, UseTree};
 
 /// Every module (room), from the lowest up, and the modules that it imports. A module is above all that it imports, so
 /// no import goes up and there is no cycle.
@@ -120,6 +120,57 @@ fn a_room_imports_what_is_drawn_and_nothing_else() {
         let found: BTreeSet<&str> = of_room.flat_map(|(_, text)| imports(text)).filter(|name| name != room).collect();
         assert_eq!(found, drawn, "what {room} imports, and what is drawn");
     }
+}
+
+/// The paths that a `use` names, without their last part if that is `*`.
+fn paths_of(tree: &UseTree, before: &Path) -> Vec<PathBuf> {
+    match tree {
+        UseTree::Path(path) => paths_of(&path.tree, &before.join(path.ident.to_string())),
+        UseTree::Group(group) => group.items.iter().flat_map(|item| paths_of(item, before)).collect(),
+        UseTree::Name(name) => vec![before.join(name.ident.to_string())],
+        UseTree::Rename(name) => vec![before.join(name.ident.to_string())],
+        UseTree::Glob(_) => vec![before.to_owned()],
+    }
+}
+
+/// The module that `path`, named in `module`, is in: of all `modules`, the deepest above it.
+fn module_of<'a>(path: &Path, module: &Path, modules: &'a BTreeSet<PathBuf>) -> Option<&'a PathBuf> {
+    let mut place = module.to_owned();
+    for name in path {
+        match name.to_str() {
+            Some("crate") => place = PathBuf::new(),
+            Some("self") => {}
+            Some("super") => drop(place.pop()),
+            _ => place.push(name),
+        }
+    }
+    place.ancestors().find_map(|above| modules.get(above))
+}
+
+/// The modules of a room that import each other in a circle, and those that import them.
+fn modules_in_circles(room: &str) -> BTreeMap<PathBuf, BTreeSet<PathBuf>> {
+    let files = sources_of("engine").into_iter().filter(|file| room_of(&file.path) == room && !file.for_tests);
+    let files: Vec<SourceFile> = files.collect();
+    let modules: BTreeSet<PathBuf> = files.iter().map(|file| place_of(&file.path)).collect();
+    let mut left: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
+    for file in &files {
+        let module = place_of(&file.path);
+        let uses =
+            file.syntax.items.iter().filter_map(|item| if let Item::Use(of) = item { Some(&of.tree) } else { None });
+        let imported = uses.flat_map(|tree| paths_of(tree, Path::new("")));
+        let imported = imported.filter_map(|path| module_of(&path, &module, &modules)).filter(|name| **name != module);
+        left.insert(module.clone(), imported.cloned().collect());
+    }
+    loop {
+        let free = left.iter().find(|(_, imported)| imported.iter().all(|name| !left.contains_key(name)));
+        let Some(free) = free.map(|(module, _)| module.clone()) else { return left };
+        left.remove(&free);
+    }
+}
+
+#[test]
+fn no_files_of_the_auditors_import_each_other_in_a_circle() {
+    assert_eq!(modules_in_circles("audit"), BTreeMap::new());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Describes in sentences what left the chip and should not have.
 
-use crate::audit::secrecy::{Earlier, Leak, Way};
+use crate::audit::pads::{Earlier, Way};
+use crate::audit::secrecy::Leak;
 use crate::message::Line;
 
 /// The explanation of a leak.

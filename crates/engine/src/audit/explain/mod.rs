@@ -4,11 +4,12 @@ mod leak;
 
 pub(super) use leak::leak;
 
-use super::CounterLayout;
 use super::counter::{AuditedCounter, CounterCipher};
 use super::durable::Durable;
+use super::facts::CounterLayout;
 use super::hardware_log::{UndoReport, told};
-use super::lines::{Id, Lines, Role};
+use super::lines::Lines;
+use super::record::{Id, Role};
 use super::shadow::ShadowCache;
 use super::transaction::{Finding, Stage, Transactions};
 use crate::layout::Coverage;

@@ -51,7 +51,7 @@ fn read(root: &Path, path: &Path) -> SourceFile {
 }
 
 /// The path of a file's module: its folder for a `mod.rs`, otherwise its name without the extension.
-fn place_of(path: &Path) -> PathBuf {
+pub fn place_of(path: &Path) -> PathBuf {
     match path.file_name().is_some_and(|name| name == "mod.rs" || name == "lib.rs") {
         true => path.parent().expect("a folder").to_owned(),
         false => path.with_extension(""),

@@ -1,0 +1,163 @@
+//! What an auditor must know of the machine, its design and its program.
+
+use super::ledger::TransactionRecord;
+use crate::layout::{Coverage, LogLayout, MacLayout, ShadowRegion};
+use crate::message::{BaseImage, Line, ProgramRecovery};
+use crate::parts::{LineAtomicity, MacInputs, StampSource};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+/// What an auditor is created from.
+pub struct AuditSetup {
+    /// Memory before the run.
+    pub base: Arc<dyn BaseImage>,
+    /// Number of cores of the machine.
+    pub cores: usize,
+    /// The encryption of memory; `None` if memory holds plaintext.
+    pub cipher: Option<CipherFacts>,
+    /// The log that hardware writes, if it writes one.
+    pub log: Option<LogFacts>,
+    /// Which lines must show their old or their new value while they are in flight.
+    pub line_atomic: LineAtomicity,
+    /// Whether the design promises that nothing leaves the chip unencrypted and no pad is used twice.
+    pub secret: bool,
+    /// Whether the re-encryption status register is in the ADR domain.
+    pub status_survives: bool,
+    /// Present if the caches are in the persistence domain.
+    pub eadr: Option<EadrFacts>,
+    /// The program, if its transactions can be judged.
+    pub program: Option<ProgramFacts>,
+}
+
+/// A program with a layout, whose transactions can be judged. Traces have none.
+pub struct ProgramFacts {
+    /// The program's layouts, recovery and self-check.
+    pub recovery: Arc<dyn ProgramRecovery>,
+    /// The receiving end of the ledgers of its cores.
+    pub records: Receiver<TransactionRecord>,
+}
+
+/// What an auditor must know about the encryption of memory.
+#[derive(Clone, Debug)]
+pub struct CipherFacts {
+    /// The data key: 16 or 32 bytes.
+    pub key: Vec<u8>,
+    /// How counters are laid out on the media.
+    pub counters: CounterLayout,
+    /// Whether each line has a flag on the media that shows whether it was ever written. Otherwise only the counter 0
+    /// shows it.
+    pub valid_flags: bool,
+    /// How a boot recovers counters that were only in the counter cache.
+    pub recovery: CounterRecovery,
+}
+
+/// How counters are laid out in a block of 64 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CounterLayout {
+    /// A 64-bit major counter and a minor counter of `minor_bits` bits for each line of a page (secpm section 3.4.1).
+    Split {
+        /// Bits of a minor counter, 1 to 7.
+        minor_bits: u32,
+    },
+    /// A value for each of `coverage` lines, at most eight: of a global counter (counter-atomicity section 5.2.1), or of
+    /// the line's own counter (easy-pm section II-B).
+    Words {
+        /// Lines per block.
+        coverage: Coverage,
+        /// Bytes of a value: 8, or 7 if the block also has a MAC.
+        bytes: usize,
+    },
+}
+
+/// What an auditor must know about caches in the persistence domain. Every store then counts as durable once it is
+/// visible, and what is left of it is known when power is lost ([`Auditor::power_lost`]).
+#[derive(Clone, Copy, Debug)]
+pub struct EadrFacts {
+    /// The shadow cache and the source of the counter of a slot's pad; `None` if lines leave for their own addresses.
+    pub shadow: Option<(ShadowRegion, StampSource)>,
+}
+
+/// What an auditor must know about the undo log that hardware writes. Separate records are encrypted in counter mode,
+/// chains in cipher feedback mode.
+#[derive(Clone, Debug)]
+pub struct LogFacts {
+    /// The log's first line; programs write only before it.
+    pub first: Line,
+    /// Number of buckets.
+    pub buckets: u32,
+    /// Number of records in a bucket.
+    pub records: u32,
+    /// How records are laid out in a bucket.
+    pub layout: LogLayout,
+    /// The log's key: 16 or 32 bytes.
+    pub key: Vec<u8>,
+    /// Whether the log metadata registers are in the ADR domain.
+    pub registers_survive: bool,
+}
+
+/// What an auditor must know of how a boot recovers counters.
+#[derive(Clone, Debug, Default)]
+pub enum CounterRecovery {
+    /// It does not.
+    #[default]
+    None,
+    /// It tries one counter after another against the MAC of a line; if a shadow table names blocks, in those alone.
+    Trial {
+        /// What it tries.
+        facts: TrialFacts,
+        /// Whether a table names blocks.
+        named: bool,
+    },
+    /// It takes the lowest bits of a counter from beside the MAC of its line, in blocks whose bit says that they are stale.
+    LowBits {
+        /// Where the lowest bits are.
+        facts: LowBitsFacts,
+        /// Where the bits of blocks are.
+        bits: BitsFacts,
+    },
+    /// It restores counter blocks from a shadow table with their contents.
+    Table,
+}
+
+/// What an auditor must know of a recovery that finds counters by trial.
+#[derive(Clone, Debug)]
+pub struct TrialFacts {
+    /// The key of the MACs: 16 bytes.
+    pub key: Vec<u8>,
+    /// Where MACs are stored.
+    pub layout: MacLayout,
+    /// What a MAC covers.
+    pub inputs: MacInputs,
+    /// How far a counter may be behind the one that its line is encrypted with.
+    pub steps: u64,
+}
+
+/// What an auditor must know of a boot that takes the lowest bits of a line's counter from beside its MAC: they are above the 54
+/// bits of the MAC.
+#[derive(Clone, Copy, Debug)]
+pub struct LowBitsFacts {
+    /// Where MACs are stored.
+    pub layout: MacLayout,
+    /// How many bits there are.
+    pub bits: u32,
+}
+
+impl LowBitsFacts {
+    /// The counter whose block in memory says `stored`, of a line with this MAC.
+    pub(super) fn counter(&self, stored: u64, mac: u128) -> u64 {
+        stored - stored % (1 << self.bits) + (mac >> 54) as u64 % (1 << self.bits)
+    }
+}
+
+/// Where the bits of counter blocks are: bit n of the lowest layer is of block n, the nodes of the tree follow, and each layer
+/// above has a bit for each line of 512 bits below that is not zero, up to a layer of one line. Lines are numbered from the
+/// lowest layer.
+#[derive(Clone, Copy, Debug)]
+pub struct BitsFacts {
+    /// Counter blocks.
+    pub blocks: u64,
+    /// Counter blocks and nodes.
+    pub units: u64,
+    /// Whether the lines on the chip survive a loss of power.
+    pub survive: bool,
+}
