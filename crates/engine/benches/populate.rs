@@ -4,7 +4,7 @@ use counterpoint_engine::config::{
     ByteSize, CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program,
 };
 use counterpoint_engine::message::{BaseImage, Line, PAGE_BYTES, ProgramForm};
-use counterpoint_engine::workload::{Base, WORKLOADS, WorkloadConfig, find, plan};
+use counterpoint_engine::workload::{WORKLOADS, WorkloadConfig, find, plan};
 
 fn main() {
     divan::main();
@@ -50,7 +50,7 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
     };
     let plan = plan(&config, 16 << 30).expect("a gigabyte fits into sixteen");
     bencher.counter(divan::counter::BytesCount::new(1u64 << 30)).bench(|| {
-        let base = Base::new(&plan).expect("the machine has the memory");
+        let base = plan.populate().expect("the machine has the memory");
         let first_lines = (0..base.end()).step_by(PAGE_BYTES as usize).map(Line::containing);
         first_lines.filter_map(|line| base.line(line)).map(|bytes| u64::from(bytes[0])).sum::<u64>()
     });

@@ -41,9 +41,9 @@ impl Session {
         }
         let bytes = plan.populated_bytes();
         self.make_room(bytes);
-        let base = match Base::new(plan) {
+        let base = match plan.populate() {
             // The kept bases may be the reason that the host has too little memory.
-            Err(_) if self.forget_all() => Base::new(plan),
+            Err(_) if self.forget_all() => plan.populate(),
             base => base,
         };
         let base = Arc::new(base?);

@@ -259,7 +259,7 @@ impl<'a> Bases<'a> {
         };
         let base = cell.get_or_init(|| match self.session {
             Some(session) => session.base(plan),
-            None => Ok(Arc::new(Base::new(plan)?)),
+            None => Ok(Arc::new(plan.populate()?)),
         });
         Ok(base.clone()?)
     }

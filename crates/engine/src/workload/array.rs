@@ -4,8 +4,9 @@
 //! it writes, the two entries lie in one aligned block of `tx_size` bytes: otherwise two entries of 32 bytes would take
 //! two lines.
 
+use super::initial::{InitialContents, Part};
 use super::item;
-use super::structure::{Part, Share, Structure, WriteBound};
+use super::structure::{Share, Structure, WriteBound};
 use super::transaction::Transaction;
 use crate::config::ItemMetadata;
 use crate::kernel::Random;
@@ -40,19 +41,21 @@ impl Array {
     }
 }
 
-impl Structure for Array {
+impl InitialContents for Array {
     fn populated(&self) -> Vec<Range<u64>> {
         std::iter::once(self.start..self.end().next_multiple_of(LINE_BYTES)).collect()
-    }
-
-    fn end(&self) -> u64 {
-        self.address(self.entries)
     }
 
     fn populate(&self, _extent: usize, part: &mut Part<'_>) {
         part.fill_items(self.entry_bytes, |number, entry| {
             item::fill(item::nth(self.seed, number), 0, entry);
         });
+    }
+}
+
+impl Structure for Array {
+    fn end(&self) -> u64 {
+        self.address(self.entries)
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random) {

@@ -2,8 +2,7 @@
 //!
 //! What lies between programs whose cores have banks of their own is not in it.
 
-use super::plan::Plan;
-use super::structure::{Part, Structure};
+use super::initial::{InitialContents, Part};
 use crate::config::ByteSize;
 use crate::kernel::{ConfigError, HostMemory};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, PAGE_BYTES, mask_from_ranges};
@@ -29,11 +28,11 @@ pub struct Base {
     pages: Vec<OnceLock<Box<BasePage>>>,
 }
 
-/// Adjacent populated bytes, and the structure that knows them.
+/// Adjacent populated bytes, and what knows them.
 struct Extent {
     addresses: Range<u64>,
-    structure: Arc<dyn Structure>,
-    /// Index among the structure's extents.
+    contents: Arc<dyn InitialContents>,
+    /// Index among its extents.
     index: usize,
 }
 
@@ -45,19 +44,18 @@ impl Extent {
 }
 
 impl Base {
-    /// The populated structures of `plan`. The bytes depend only on the plan.
+    /// `contents`, which are in the order of their addresses, in the ascending `regions`.
     ///
     /// # Errors
-    /// The host has too little memory for the footprint.
-    pub fn new(plan: &Plan) -> Result<Self, ConfigError> {
-        let regions = plan.regions();
-        let addresses = regions.iter().map(|region| region.end - region.start).sum();
-        fits_host_memory(plan.populated_bytes(), addresses, HostMemory::ask())?;
-        Ok(Self::of(plan.structures(), &regions))
+    /// The host has too little memory for them.
+    pub(super) fn new(contents: &[Arc<dyn InitialContents>], regions: &[Range<u64>]) -> Result<Self, ConfigError> {
+        let bytes = |range: &Range<u64>| range.end - range.start;
+        let populated = contents.iter().flat_map(|contents| contents.populated()).map(|extent| bytes(&extent)).sum();
+        fits_host_memory(populated, regions.iter().map(bytes).sum(), HostMemory::ask())?;
+        Ok(Self::of(contents, regions))
     }
 
-    /// The populated `structures`, which are in the order of their addresses, in the ascending `regions`.
-    pub(super) fn of(structures: &[Arc<dyn Structure>], regions: &[Range<u64>]) -> Self {
+    pub(super) fn of(contents: &[Arc<dyn InitialContents>], regions: &[Range<u64>]) -> Self {
         let mut count = 0;
         let placed = regions.iter().map(|region| {
             let before = count;
@@ -65,12 +63,12 @@ impl Base {
             (region.clone(), before)
         });
         let regions: Vec<_> = placed.collect();
-        let extents_of = |structure: &Arc<dyn Structure>| {
-            let structure = Arc::clone(structure);
-            let extents = structure.populated().into_iter().enumerate();
-            extents.map(move |(index, addresses)| Extent { addresses, structure: Arc::clone(&structure), index })
+        let extents_of = |contents: &Arc<dyn InitialContents>| {
+            let contents = Arc::clone(contents);
+            let extents = contents.populated().into_iter().enumerate();
+            extents.map(move |(index, addresses)| Extent { addresses, contents: Arc::clone(&contents), index })
         };
-        let extents = structures.iter().flat_map(extents_of).collect();
+        let extents = contents.iter().flat_map(extents_of).collect();
         Self { regions, extents, pages: (0..count).map(|_| OnceLock::new()).collect() }
     }
 
@@ -114,11 +112,11 @@ impl Base {
     fn populate(&self, start: u64) -> Box<BasePage> {
         let mut page = Box::new(NO_PAGE);
         let end = start + PAGE_BYTES;
-        for Extent { addresses, structure, index } in
+        for Extent { addresses, contents, index } in
             self.extents_from(start).take_while(|extent| extent.addresses.start < end)
         {
             let part = addresses.start.max(start)..addresses.end.min(end);
-            structure.populate(
+            contents.populate(
                 *index,
                 &mut Part {
                     before: part.start - addresses.start,
@@ -190,10 +188,6 @@ fn fits_host_memory(needed: u64, end: u64, host: HostMemory) -> Result<(), Confi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Random;
-    use crate::message::ByteView;
-    use crate::workload::structure::WriteBound;
-    use crate::workload::transaction::Transaction;
 
     #[test]
     fn a_footprint_needs_a_fifth_more_than_itself() {
@@ -207,25 +201,15 @@ mod tests {
     /// Bytes that say their offset in their extent.
     struct Counted(Vec<Range<u64>>);
 
-    impl Structure for Counted {
+    impl InitialContents for Counted {
         fn populated(&self) -> Vec<Range<u64>> {
             self.0.clone()
-        }
-        fn end(&self) -> u64 {
-            self.0.last().map_or(0, |extent| extent.end)
         }
         fn populate(&self, extent: usize, part: &mut Part<'_>) {
             assert_eq!(part.extent, self.0[extent].end - self.0[extent].start);
             for (place, byte) in part.bytes.iter_mut().enumerate() {
                 *byte = (1 + extent as u64 * 100 + (part.before + place as u64) % 97) as u8;
             }
-        }
-        fn transact(&self, _tx: &mut Transaction<'_>, _random: &mut Random) {}
-        fn check(&self, _view: &mut dyn ByteView) -> Result<(), String> {
-            Ok(())
-        }
-        fn write_bound(&self) -> WriteBound {
-            WriteBound { ranges: 0, bytes: 0 }
         }
     }
 

@@ -11,10 +11,11 @@
 //! not a node (it belongs to a log ring). An item is determined by its position, which only increases and begins at a
 //! random number.
 
+use super::initial::{InitialContents, Part, put_word};
 use super::item;
 use super::nodes::Nodes;
 use super::shuffle::Shuffle;
-use super::structure::{Part, Share, Structure, WriteBound, put_word};
+use super::structure::{Share, Structure, WriteBound};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
@@ -140,13 +141,9 @@ impl ChainQueue {
     }
 }
 
-impl Structure for ChainQueue {
+impl InitialContents for ChainQueue {
     fn populated(&self) -> Vec<Range<u64>> {
         vec![self.start..self.start + LINE_BYTES, self.nodes.start..self.end()]
-    }
-
-    fn end(&self) -> u64 {
-        self.nodes.end()
     }
 
     fn populate(&self, extent: usize, part: &mut Part<'_>) {
@@ -163,6 +160,12 @@ impl Structure for ChainQueue {
         part.fill_items(self.nodes.bytes, |node, bytes| {
             self.populate_node(self.shuffle.inverse(node), bytes);
         });
+    }
+}
+
+impl Structure for ChainQueue {
+    fn end(&self) -> u64 {
+        self.nodes.end()
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random) {

@@ -5,8 +5,9 @@
 //! come from a pool a quarter as large as the number of slots, so probes stay short however long the run is, and a
 //! repeated key is an update.
 
+use super::initial::{InitialContents, Part};
 use super::item;
-use super::structure::{Part, Share, Structure, WriteBound};
+use super::structure::{Share, Structure, WriteBound};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::ByteView;
@@ -111,13 +112,9 @@ impl Hash {
     }
 }
 
-impl Structure for Hash {
+impl InitialContents for Hash {
     fn populated(&self) -> Vec<Range<u64>> {
         std::iter::once(self.start..self.end()).collect()
-    }
-
-    fn end(&self) -> u64 {
-        self.address(self.slots)
     }
 
     fn populate(&self, _extent: usize, part: &mut Part<'_>) {
@@ -129,6 +126,12 @@ impl Structure for Hash {
                 item::fill(key, 0, bytes);
             }
         });
+    }
+}
+
+impl Structure for Hash {
+    fn end(&self) -> u64 {
+        self.address(self.slots)
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random) {

@@ -1,9 +1,10 @@
 //! A list without a log: a new node is written and flushed, then the head pointer is replaced with one 8-byte store
 //! (counter-atomicity section 2.2.3, Figure 4). It needs data and counter to be written atomically.
 
+use super::initial::{InitialContents, Part, put_word};
 use super::item;
 use super::nodes::Nodes;
-use super::structure::{Part, Share, Structure, WriteBound, put_word};
+use super::structure::{Share, Structure, WriteBound};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
@@ -31,13 +32,9 @@ impl LinkedList {
     }
 }
 
-impl Structure for LinkedList {
+impl InitialContents for LinkedList {
     fn populated(&self) -> Vec<Range<u64>> {
         vec![self.start..self.start + LINE_BYTES, self.nodes.start..self.nodes.address(self.populated)]
-    }
-
-    fn end(&self) -> u64 {
-        self.nodes.end()
     }
 
     fn populate(&self, extent: usize, part: &mut Part<'_>) {
@@ -49,6 +46,12 @@ impl Structure for LinkedList {
             put_word(bytes, 0, if node == 0 { 0 } else { self.nodes.address(node - 1) });
             item::fill(item::nth(self.seed, node), node, &mut bytes[ITEM as usize..]);
         });
+    }
+}
+
+impl Structure for LinkedList {
+    fn end(&self) -> u64 {
+        self.nodes.end()
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, _random: &mut Random) {

@@ -11,6 +11,7 @@ mod base;
 mod btree;
 mod chain_queue;
 mod hash;
+mod initial;
 mod item;
 mod linked_list;
 mod log;

@@ -4,8 +4,11 @@
 //! then its heap: the populated structure and room for the growth that the transactions of the run may need. Volatile
 //! data follows, if the computation between transactions accesses any.
 
+use super::base::Base;
+use super::initial::InitialContents;
 use super::log::{ADDRESS_END, RING_ENTRIES_MIN, entry_bytes};
 use super::structure::{Share, Structure};
+use super::style::Style;
 use super::{WorkloadKind, array, btree, chain_queue, hash, item, linked_list, queue, rbtree};
 use crate::config::{self, BankRegions, ByteSize, ItemMetadata};
 use crate::kernel::ConfigError;
@@ -46,7 +49,20 @@ pub struct WorkloadConfig {
     pub leave_out: Option<Omission>,
 }
 
-/// Everything that the populated memory depends on: plans with equal keys may share one [`super::Base`]. The program's
+impl WorkloadConfig {
+    /// The style of the programs' transactions.
+    pub(super) fn style(&self) -> Style {
+        Style {
+            copy_bytes: self.program.copy_bytes as usize,
+            log_granularity: self.program.log_granularity,
+            log_stores: self.program.log_stores,
+            form: self.form,
+            leave_out: self.leave_out,
+        }
+    }
+}
+
+/// Everything that the populated memory depends on: plans with equal keys may share one [`Base`]. The program's
 /// form and what its log covers are not included, so that designs are compared on the same memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseKey {
@@ -78,6 +94,15 @@ impl Plan {
         &self.config
     }
 
+    /// Memory before timing begins. Its bytes depend only on the plan.
+    ///
+    /// # Errors
+    /// The host has too little memory for the footprint.
+    pub fn populate(&self) -> Result<Base, ConfigError> {
+        let contents: Vec<_> = self.structures.iter().map(|one| Arc::clone(one) as Arc<dyn InitialContents>).collect();
+        Base::new(&contents, &self.regions())
+    }
+
     /// Bytes that are populated before timing begins.
     pub fn populated_bytes(&self) -> u64 {
         let populated = self.structures().iter().flat_map(|structure| structure.populated());
@@ -93,7 +118,7 @@ impl Plan {
         &self.layouts
     }
     /// The addresses that the programs have, in whole pages, ascending; adjacent ones are one region.
-    pub(super) fn regions(&self) -> Vec<Range<u64>> {
+    fn regions(&self) -> Vec<Range<u64>> {
         let mut regions: Vec<Range<u64>> = Vec::new();
         let parts = |layout: &ProgramLayout| [layout.log.clone(), layout.heap.clone(), layout.volatile.clone()];
         for range in self.layouts.iter().flat_map(parts) {

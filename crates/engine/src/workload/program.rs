@@ -31,7 +31,7 @@ impl Program {
     pub fn new(plan: &Plan, base: Arc<Base>, core: CoreId) -> Self {
         let layout = &plan.layouts()[usize::from(core)];
         let config = plan.config();
-        let style = Style::new(config);
+        let style = config.style();
         let protocol = if style.is_logged_by_hardware() {
             Protocol::HardwareLog
         } else if layout.log.is_empty() {

@@ -7,8 +7,9 @@
 //! marks it there. Head and tail are where the marks and the positions change; the program knows them without a load,
 //! and finds them again by a search after a power failure.
 
+use super::initial::{InitialContents, Part, put_word};
 use super::item;
-use super::structure::{Part, Share, Structure, WriteBound, put_word};
+use super::structure::{Share, Structure, WriteBound};
 use super::transaction::Transaction;
 use crate::config::ItemMetadata;
 use crate::kernel::Random;
@@ -113,17 +114,13 @@ fn bisect(mut from: u64, mut until: u64, mut holds: impl FnMut(u64) -> bool) -> 
     from
 }
 
-impl Structure for Queue {
+impl InitialContents for Queue {
     fn populated(&self) -> Vec<Range<u64>> {
         let entries = self.entries_start..self.entries_start + self.capacity / 2 * self.entry_bytes;
         match self.metadata {
             ItemMetadata::Beside => vec![self.start..self.start + LINE_BYTES, entries],
             ItemMetadata::Inside => std::iter::once(entries).collect(),
         }
-    }
-
-    fn end(&self) -> u64 {
-        self.entries_start + self.capacity * self.entry_bytes
     }
 
     fn populate(&self, extent: usize, part: &mut Part<'_>) {
@@ -138,6 +135,12 @@ impl Structure for Queue {
             let position = self.origin + number;
             item::fill(self.key(position), position, entry);
         });
+    }
+}
+
+impl Structure for Queue {
+    fn end(&self) -> u64 {
+        self.entries_start + self.capacity * self.entry_bytes
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random) {

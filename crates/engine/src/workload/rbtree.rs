@@ -9,10 +9,11 @@
 //! as after many random inserts. The allocator is volatile: transaction n takes the n-th spare node, so no allocator
 //! metadata is written in addition to what the paper's workload writes.
 
+use super::initial::{InitialContents, Part, put_word};
 use super::item;
 use super::nodes::Nodes;
 use super::shuffle::Shuffle;
-use super::structure::{Part, Share, Structure, WriteBound, put_word};
+use super::structure::{Share, Structure, WriteBound};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES};
@@ -219,13 +220,9 @@ fn set_parent(tx: &mut Transaction<'_>, node: u64, parent: u64) {
     tx.write_word(node + PARENT, parent | u64::from(red));
 }
 
-impl Structure for RbTree {
+impl InitialContents for RbTree {
     fn populated(&self) -> Vec<Range<u64>> {
         vec![self.start..self.start + LINE_BYTES, self.nodes.start..self.nodes.address(self.populated)]
-    }
-
-    fn end(&self) -> u64 {
-        self.nodes.end()
     }
 
     fn populate(&self, extent: usize, part: &mut Part<'_>) {
@@ -236,6 +233,12 @@ impl Structure for RbTree {
         part.fill_items(self.nodes.bytes, |place, node| {
             self.populate_node(self.shuffle.inverse(place) + 1, node);
         });
+    }
+}
+
+impl Structure for RbTree {
+    fn end(&self) -> u64 {
+        self.nodes.end()
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random) {

@@ -29,7 +29,7 @@ pub struct Recovery {
 impl Recovery {
     /// The recovery of the programs of `plan`.
     pub fn new(plan: &Plan) -> Self {
-        let style = Style::new(plan.config());
+        let style = plan.config().style();
         Self { layouts: plan.layouts().to_vec(), structures: plan.structures().to_vec(), style }
     }
 

@@ -1,7 +1,6 @@
 //! How a program's transactions become operations: with which annotations, what a log record covers, and how wide a
 //! copy is. The base, the layout and the data in the heap are the same for every style.
 
-use super::plan::WorkloadConfig;
 use crate::config::{LogGranularity, LogStores};
 use crate::message::{Annotation, LINE_BYTES, Omission, ProgramForm, ProtocolStep};
 
@@ -21,17 +20,6 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// The style that `config` asks for.
-    pub(super) fn new(config: &WorkloadConfig) -> Self {
-        Self {
-            copy_bytes: config.program.copy_bytes as usize,
-            log_granularity: config.program.log_granularity,
-            log_stores: config.program.log_stores,
-            form: config.form,
-            leave_out: config.leave_out,
-        }
-    }
-
     /// Whether the program contains `annotation`.
     pub(super) fn has(self, annotation: Annotation) -> bool {
         self.form == annotation.form() && self.leave_out != Some(Omission::Annotation(annotation))

@@ -23,7 +23,8 @@ mod populate;
 mod tests;
 
 use self::populate::Fill;
-use super::structure::{Part, Share, Structure, WriteBound};
+use super::initial::{InitialContents, Part};
+use super::structure::{Share, Structure, WriteBound};
 use super::transaction::Transaction;
 use crate::kernel::Random;
 use crate::message::{ByteView, LINE_BYTES, PAGE_BYTES};
@@ -159,16 +160,12 @@ impl BTree {
     }
 }
 
-impl Structure for BTree {
+impl InitialContents for BTree {
     fn populated(&self) -> Vec<Range<u64>> {
         let inner: u64 = self.levels.iter().sum();
         let leaves = self.leaves_start..self.leaf(self.leaves_populated);
         let anchor = self.start..self.start + LINE_BYTES;
         if inner == 0 { vec![anchor, leaves] } else { vec![anchor, self.inner_start..self.inner(inner), leaves] }
-    }
-
-    fn end(&self) -> u64 {
-        self.leaf(self.leaf_capacity)
     }
 
     fn populate(&self, extent: usize, part: &mut Part<'_>) {
@@ -177,6 +174,12 @@ impl Structure for BTree {
             (1, false) => part.fill_items(INNER_BYTES, |index, node| self.populate_inner(index, node)),
             _ => part.fill_items(self.leaf_bytes, |index, leaf| self.populate_leaf(index, leaf)),
         }
+    }
+}
+
+impl Structure for BTree {
+    fn end(&self) -> u64 {
+        self.leaf(self.leaf_capacity)
     }
 
     fn transact(&self, tx: &mut Transaction<'_>, random: &mut Random) {

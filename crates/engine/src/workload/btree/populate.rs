@@ -1,8 +1,8 @@
 //! Building the populated B-tree bottom up: every item owns an equal part of the key space, and every node above the
 //! leaves an equal part of the nodes below.
 
+use super::super::initial::put_word;
 use super::super::item;
-use super::super::structure::put_word;
 use super::{
     BTree, HEIGHT, INNER_CHILDREN, INNER_COUNT, INNER_KEYS, INNER_MARK, INNER_USED, LEAF_ITEMS, LEAF_MARK, LEAF_NEXT,
     LEAVES_USED, LeafOrder, ROOT,

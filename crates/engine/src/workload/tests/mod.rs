@@ -67,7 +67,7 @@ fn styled(config: &WorkloadConfig, (form, log_granularity): (ProgramForm, LogGra
 }
 
 fn populated(plan: &Plan) -> Base {
-    Base::new(plan).unwrap()
+    plan.populate().unwrap()
 }
 
 fn start(config: &WorkloadConfig) -> (Plan, Arc<Base>, Program) {

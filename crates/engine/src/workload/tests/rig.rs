@@ -3,6 +3,7 @@
 use crate::config::{ItemMetadata, LogGranularity, LogStores};
 use crate::message::{OpBuffer, ProgramForm};
 use crate::workload::Base;
+use crate::workload::initial::InitialContents;
 use crate::workload::log::{RING_ENTRIES_MIN, entry_bytes};
 use crate::workload::memory::Memory;
 use crate::workload::structure::{Share, Structure};
@@ -46,7 +47,7 @@ impl<S: Structure + 'static> Rig<S> {
         let bound = structure.write_bound().in_lines();
         assert!(RING_ENTRIES_MIN * entry_bytes(bound.ranges, bound.bytes) <= RING);
         let end = structure.end().next_multiple_of(4096);
-        let base = Base::of(&[Arc::clone(&structure) as Arc<dyn Structure>], std::slice::from_ref(&(0..end)));
+        let base = Base::of(&[Arc::clone(&structure) as Arc<dyn InitialContents>], std::slice::from_ref(&(0..end)));
         let memory = Memory::new(Arc::new(base), 0..end);
         Self {
             structure,
