@@ -67,7 +67,7 @@ impl<'a> Budget<'a> {
     }
 
     /// The sentence on what has ended an exploration after so many crash points.
-    pub fn told(&self, points: u64) -> String {
+    pub fn describe(&self, points: u64) -> String {
         match self.seconds.filter(|_| self.out_of_time()) {
             Some(seconds) => format!(
                 " The time budget of {seconds} s ended the exploration there, with {points} crash points tried; nothing is \

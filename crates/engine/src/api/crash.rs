@@ -76,11 +76,11 @@ fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_
     }
     let again = request.again(&run);
     let mut report = call.explore(&run, &exploration, Reach::AsAsked)?;
-    report.coverage += &request.region_told();
+    report.coverage += &request.describe_region();
     report.assumed = run.source.assumed();
     report.trace_lacks = run.source.lacks().to_vec();
     if report.interrupted {
-        report.coverage += &budget.told(report.crash_points);
+        report.coverage += &budget.describe(report.crash_points);
         (report.out_of_time, report.interrupted) = (budget.out_of_time(), !budget.out_of_time());
         return Ok(answer(&report, &again));
     }

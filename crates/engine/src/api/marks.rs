@@ -47,7 +47,7 @@ impl Crash {
     }
 
     /// What a report must say about the part of the program in which power failed.
-    pub(super) fn region_told(&self) -> String {
+    pub(super) fn describe_region(&self) -> String {
         match (&self.from_mark, &self.to_mark) {
             (Some(from), Some(to)) => {
                 format!(" Power failed only between the first mark '{from}' and the next mark '{to}'.")

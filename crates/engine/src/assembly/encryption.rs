@@ -140,8 +140,9 @@ pub(crate) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigErro
         LogEncryption::Counter { write_path } => Some(write_path),
         LogEncryption::Feedback => None,
     });
-    let mut paths = [Some(parts.write_path), log_path].into_iter().flatten().filter(|path| path.admits_bumped_block());
-    paths.try_for_each(|path| bump_leaves_block(design, scheme.as_ref(), parts.update, path))
+    let mut paths =
+        [Some(parts.write_path), log_path].into_iter().flatten().filter(|path| path.admits_incremented_block());
+    paths.try_for_each(|path| increment_leaves_block(design, scheme.as_ref(), parts.update, path))
 }
 
 /// Refuses a design whose write with all that persists with it never finds room in the write pending queue.
@@ -217,13 +218,13 @@ fn integrity_of_boot(config: &config::Integrity, caches: MetadataShape, integrit
 
 /// Refuses a combination of parts: `path` admits the block that an increment leaves, but an increment leaves no block,
 /// or one without the new counter.
-fn bump_leaves_block(
+fn increment_leaves_block(
     design: &Design,
     scheme: &dyn CounterScheme,
     update: CounterUpdate,
     path: WritePath,
 ) -> Result<(), ConfigError> {
-    let how = if path.at_bump() == Admit::Counter { "appends it at the bump" } else { "stages it with the line" };
+    let how = if path.at_bump() == Admit::Counter { "appends it at the increment" } else { "stages it with the line" };
     let why = if scheme.global() {
         "a global counter comes from its register, not from a block: take split or per-line counters, or ready pairs"
     } else if update == CounterUpdate::WithData {

@@ -112,7 +112,7 @@ impl<O: Observer> LineSystem<O> {
     /// Requests the next counter of `line` for `core`, because the line is encrypted in the caches above and is about
     /// to become dirty there. The request reaches the controller at `at`.
     pub fn turn_dirty(&mut self, at: Ps, core: CoreId, line: Line) {
-        self.accept(&MemoryRequest::BumpCounter { at, core, line });
+        self.accept(&MemoryRequest::IncrementCounter { at, core, line });
     }
 
     /// Begins a transaction of `core`; the request reaches the log manager at `at`.

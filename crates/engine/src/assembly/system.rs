@@ -275,7 +275,7 @@ impl<O: Observer + ?Sized> Stages<'_, O> {
                     Response::Read { token, bytes } => cache.read_done(now, token, &bytes),
                     Response::Written { token } => cache.write_acked(now, token),
                     Response::TransactionBegun { core } => cache.transaction_begun(now, core),
-                    Response::CounterBumped { core } => cache.counter_bumped(now, core),
+                    Response::CounterIncremented { core } => cache.counter_incremented(now, core),
                     Response::Logged { core } => cache.logged(now, core),
                     Response::TransactionEnded { core } => cache.transaction_ended(now, core),
                     Response::Install { line, bytes } => cache.install_clean(now, line, &bytes),

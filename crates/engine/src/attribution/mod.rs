@@ -7,16 +7,16 @@
 //!
 //! Only observes: a run has the same events with or without it.
 
-mod lines;
 mod object_file;
-mod watch;
+mod site_times;
+mod source_lines;
 mod wrappers;
 
 #[cfg(test)]
 mod tests;
 
-pub use lines::{Place, Places, place_of, places};
-pub use watch::{SiteCost, SiteWatch};
+pub use site_times::{SiteCost, SiteWatch};
+pub use source_lines::{Place, Places, place_of, places};
 pub use wrappers::all as wrappers_and;
 
 use crate::kernel::ps_to_ns;

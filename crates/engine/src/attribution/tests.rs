@@ -1,7 +1,7 @@
 //! Lines and functions of a program that is compiled for the test, and files that are not object files.
 
-use super::lines::{Place, Places, place};
 use super::object_file::{Found, SourceLine, find, look_up, unpacked};
+use super::source_lines::{Place, Places, place};
 use super::{SiteWatch, by_line, places};
 use crate::message::{Observer, Op, Site};
 use crate::trace::{Frame, Sites};

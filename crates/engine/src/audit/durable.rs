@@ -15,8 +15,8 @@
 use super::counter::{AuditedCounter, CounterCipher, xor};
 use super::facts::CounterLayout;
 use super::hashes::{mix, unit_hash};
+use super::line_record::{Id, Left, Role, Status};
 use super::lines::Lines;
-use super::record::{Id, Left, Role, Status};
 use super::recovered::Recovered;
 use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit};
 use rustc_hash::FxHashMap;

@@ -8,7 +8,7 @@ use crate::message::{CoreId, Line};
 
 impl Auditor {
     /// The findings of a [`super::BootWatch`] as violations, which are not counted yet.
-    pub fn leaks_told(&self, leaks: BootLeaks) -> Vec<Violation> {
+    pub fn leak_violations(&self, leaks: BootLeaks) -> Vec<Violation> {
         let told = |(line, leak): (Line, Leak)| {
             let explanation = with_event_log(explain::leak(self.events, line, leak), &self.event_log, line);
             self.broken(leak.rule(), None, Some(line), explanation)

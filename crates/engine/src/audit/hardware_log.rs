@@ -12,13 +12,13 @@
 //! in its transaction. Metadata are the initial vector of the headers, that of the lines, and four bytes of Valid
 //! Header Number.
 //!
-//! [`Record::booted`]: super::record::Record::booted
+//! [`Record::booted`]: super::line_record::Record::booted
 
 use super::counter::{Aes, CounterCipher};
 use super::facts::{CounterLayout, LogFacts};
 use super::hashes::mix;
+use super::line_record::Id;
 use super::lines::Lines;
-use super::record::Id;
 use crate::layout::LogLayout;
 use crate::message::{CoreId, Line, LineBytes};
 use std::cmp::Reverse;
@@ -140,7 +140,7 @@ impl HardwareLog {
         self.sets.get(usize::from(core)).map_or(UndoReport::default(), |set| set.report)
     }
 
-    /// Updates [`super::record::Record::booted`]. `changed` contains the lines whose durable bytes have changed; lines
+    /// Updates [`super::line_record::Record::booted`]. `changed` contains the lines whose durable bytes have changed; lines
     /// with a new result of the undo are added.
     pub fn settle(&mut self, lines: &mut Lines, changed: &mut Vec<Id>) {
         for &id in &*changed {
@@ -297,7 +297,7 @@ pub(super) fn feed_back(aes: &Aes, recent: &mut [u8; 16], ciphertext: &LineBytes
 }
 
 /// The log's part of an explanation.
-pub(super) fn told(report: UndoReport) -> String {
+pub(super) fn describe(report: UndoReport) -> String {
     let unreadable = match report.unreadable {
         0 => String::new(),
         1 => " One header of the log that should be valid could not be read.".to_owned(),

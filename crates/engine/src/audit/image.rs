@@ -1,8 +1,8 @@
 //! A digest of the memory that a program finds after the boot, updated as lines change: equal for two power failures
 //! after which the program's own recovery finds the same bytes.
 
+use super::line_record::Id;
 use super::lines::Lines;
-use super::record::Id;
 use crate::kernel::keyed_digest;
 use crate::message::LineBytes;
 

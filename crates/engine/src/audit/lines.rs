@@ -2,7 +2,7 @@
 //! to it; until then its durable bytes are those of the populated base.
 
 use super::counter::AuditedCounter;
-use super::record::{BlockRow, DurableLine, GoldenLine, History, Id, Record, Role};
+use super::line_record::{BlockRow, DurableLine, GoldenLine, History, Id, Record, Role};
 use crate::layout::Coverage;
 use crate::message::{BaseImage, CounterBlock, Line, LineBytes, ProgramLayout};
 use rustc_hash::FxHashMap;

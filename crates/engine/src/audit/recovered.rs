@@ -5,7 +5,7 @@ use super::counter::AuditedCounter;
 use super::facts::{CounterRecovery, LowBitsFacts};
 use super::listing::Listing;
 use super::mac::AuditedMacs;
-use super::table::AuditedTable;
+use super::shadow_table::AuditedTable;
 use crate::layout::MacLayout;
 use crate::message::{CounterBlock, Line, LineBytes, MacBlock, MediaLine, MediaUnit};
 use rustc_hash::FxHashMap;

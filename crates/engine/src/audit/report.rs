@@ -2,7 +2,7 @@
 
 use super::event_log::EventLog;
 use super::explain::Evidence;
-use super::record::{Id, Role};
+use super::line_record::{Id, Role};
 use super::secrecy::Leak;
 use super::transaction::Finding;
 use super::violation::{LeftOut, Lost, Rule, Violation, with_event_log};

@@ -12,8 +12,8 @@
 //! plaintexts, and equals another pad only if the true pads are related, which for AES means equal.
 
 use super::counter::CounterCipher;
+use super::line_record::Status;
 use super::pads::{Earlier, Pads, Use, Way};
-use super::record::Status;
 use super::violation::Rule;
 use crate::message::{Line, LineBytes};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};

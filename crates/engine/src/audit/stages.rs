@@ -15,8 +15,8 @@
 use super::counter::{AuditedCounter, CounterCipher};
 use super::durable::Durable;
 use super::explain::find_counter;
+use super::line_record::Id;
 use super::lines::Lines;
-use super::record::Id;
 use super::transaction::{Stage, Transactions};
 use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit};
 use rustc_hash::FxHashMap;

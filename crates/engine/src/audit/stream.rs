@@ -2,7 +2,7 @@
 
 use super::Auditor;
 use super::event_log::Note;
-use super::record::Status;
+use super::line_record::Status;
 use crate::kernel::Ps;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
 

@@ -10,8 +10,8 @@
 //! unfinished transaction has filled belongs to no state yet and may hold anything.
 
 use super::ledger::TransactionRecord;
+use super::line_record::{Id, NOWHERE, Role};
 use super::lines::Lines;
-use super::record::{Id, NOWHERE, Role};
 use crate::message::{ByteView, CoreId, Line, LineBytes, ProgramRecovery, RecoveryReport, RepeatedRecovery, pieces};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Access to the auditors' knowledge: every line as a power failure would leave it, and which violations still hold.
 
 use super::counter::AuditedCounter;
-use super::record::{Id, Role};
+use super::line_record::{Id, Role};
 use super::{Auditor, CounterLayout, Rule, Violation, explain};
 use crate::message::{CoreId, Line, LineBytes};
 
@@ -115,14 +115,14 @@ impl Auditor {
         self.lines.find(line).is_some()
     }
 
-    /// Keeps every violation from now on until [`Auditor::take_told`] takes it.
+    /// Keeps every violation from now on until [`Auditor::take_violations`] takes it.
     pub fn keep_all(&mut self) {
         self.collector.keep_all();
     }
 
     /// Takes the violations since the last call, all of them explained; empty unless [`Auditor::keep_all`] was called.
-    pub fn take_told(&mut self) -> Vec<Violation> {
-        self.collector.take_told()
+    pub fn take_violations(&mut self) -> Vec<Violation> {
+        self.collector.take_violations()
     }
 
     fn is_wrong(&self, id: Id) -> bool {

@@ -183,7 +183,7 @@ pub(crate) struct Collector {
     seen: FxHashSet<(Rule, Option<Line>)>,
     pub explained: Vec<Violation>,
     pub count: u64,
-    /// The violations since the last call of [`Self::take_told`], all of them explained; `None` if they are not kept.
+    /// The violations since the last call of [`Self::take_violations`], all of them explained; `None` if they are not kept.
     told: Option<Vec<Violation>>,
 }
 
@@ -226,13 +226,13 @@ impl Collector {
         self.explained.get_mut(first..).unwrap_or_default()
     }
 
-    /// Keeps every violation from now on until [`Collector::take_told`] takes it.
+    /// Keeps every violation from now on until [`Collector::take_violations`] takes it.
     pub fn keep_all(&mut self) {
         self.told = Some(Vec::new());
     }
 
     /// Takes what was added since the last call, all of it explained; empty if violations are not kept.
-    pub fn take_told(&mut self) -> Vec<Violation> {
+    pub fn take_violations(&mut self) -> Vec<Violation> {
         self.told.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }

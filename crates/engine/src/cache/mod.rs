@@ -11,7 +11,7 @@
 
 mod access;
 mod coherence;
-mod counter_bump;
+mod counter_increment;
 mod directory;
 mod fill;
 mod flush;

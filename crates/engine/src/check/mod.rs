@@ -2,7 +2,7 @@
 //! useless. The trace alone decides (docs/check.md).
 //!
 //! ```text
-//! steps of the trace -> shadow (what is pending of each line; order: what is overtaken) -> found (by kind and place)
+//! steps of the trace -> state (what is pending of each line; order: what is overtaken) -> found (by kind and place)
 //! places (what the object files say, without wrappers) -> report (by source line) -> cost (replays without them)
 //!                                                      -> annotated (the program's annotations by source line)
 //! ```
@@ -13,8 +13,8 @@ mod found;
 mod kind;
 mod line;
 mod order;
+mod program_state;
 mod report;
-mod shadow;
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ mod tests;
 use crate::attribution::{places, wrappers_and};
 use crate::kernel::ConfigError;
 use crate::trace::Steps;
-use shadow::Shadow;
+use program_state::ProgramState;
 use std::ops::ControlFlow;
 
 pub use annotated::annotations;
@@ -53,12 +53,12 @@ pub fn check(
     settings: &CheckSettings,
     progress: &dyn Fn(u64),
 ) -> Result<CheckReport, ConfigError> {
-    let mut shadow = Shadow::new(settings.mark.as_deref(), settings.costs);
+    let mut state = ProgramState::new(settings.mark.as_deref(), settings.costs);
     let read = steps.each(settings.allow_truncated, progress, &mut |step| {
-        shadow.take(step);
+        state.take(step);
         ControlFlow::Continue(())
     })?;
-    let (findings, counts) = shadow.finish(read.not_durable.as_deref());
+    let (findings, counts) = state.finish(read.not_durable.as_deref());
     if let Some(mark) = settings.mark.as_ref().filter(|_| counts.marks == 0) {
         return Err(ConfigError(format!("{name}: mark: the program sets no mark '{mark}'")));
     }

@@ -10,10 +10,10 @@
 //!   that flush. It never flushes the line itself, and makes a later store durable.
 
 use super::line::{Link, Stores};
-use super::shadow::Shadow;
+use super::program_state::ProgramState;
 use crate::trace::{FileLine, Pointer};
 
-impl Shadow {
+impl ProgramState {
     /// Finds what a store to `line` publishes: adds links to what is not flushed, and reports what is not fenced.
     pub(super) fn links(&mut self, stored: &mut Stores, line: FileLine, pointers: &[Pointer]) {
         if self.in_transaction || stored.scratch {

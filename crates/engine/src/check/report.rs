@@ -3,7 +3,7 @@
 use super::found::{Findings, Found};
 use super::kind::{Class, Kind};
 use super::line::Moment;
-use super::shadow::Counts;
+use super::program_state::Counts;
 use crate::attribution::{Place, place_of};
 use crate::message::{LINE_BYTES, NO_SITE};
 use crate::trace::{CutOff, StepsRead};

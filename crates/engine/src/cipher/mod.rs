@@ -3,12 +3,12 @@
 
 mod feedback;
 mod key_schedule;
-mod keys;
 mod mac;
 mod mac_memo;
 mod pad;
+mod run_keys;
 
 pub use feedback::FeedbackCipher;
-pub use keys::{Key, Keys};
 pub use mac::{MAC_OFFSET, MacCipher};
 pub use pad::PadCipher;
+pub use run_keys::{Key, Keys};

@@ -1,16 +1,16 @@
 //! The controller of a machine that encrypts: what it has besides its queues, and the order in which it processes an
 //! event.
 
-use super::encryption::aes_units::AesUnits;
+use super::encryption::aes_circuits::AesCircuits;
 use super::encryption::counters::Counters;
+use super::encryption::newest_copy::View;
 use super::encryption::pairs::PairOrder;
 use super::encryption::reencrypt::Rsr;
-use super::encryption::view::View;
+use super::in_flight::{Cipher, LogWrite, Origin, Part};
 use super::integrity::Integrity;
 use super::interface::EncryptionParts;
 use super::log::manager::{LogManager, Logging};
 use super::queues::memory::Memory;
-use super::request::{Cipher, LogWrite, Origin, Part};
 use crate::config::Machine;
 use crate::message::{ControllerEvent, DevicePort, Observer};
 use crate::parts::{
@@ -63,7 +63,7 @@ pub(super) struct EncryptionEngine {
     pub rules: Rules,
     pub pads: Arc<dyn PadSource>,
     pub counters: Counters,
-    pub units: AesUnits,
+    pub circuits: AesCircuits,
     pub rsr: Rsr,
     pub pair_order: PairOrder,
     /// The counters of the lines that are encrypted in the caches, by line.
@@ -79,7 +79,7 @@ impl EncryptionEngine {
         let caches = super::encryption::counters::metadata_shape(machine, parts.parts.store, cores);
         Self {
             rules: Rules::new(machine, &parts),
-            units: AesUnits::new(machine),
+            circuits: AesCircuits::new(machine),
             rsr: Rsr::new(machine.controller.reencryption_parallelism, !parts.valid_flags),
             pair_order: PairOrder::new(machine.controller.counter_atomic_order, cores),
             resident: FxHashMap::default(),
@@ -134,7 +134,7 @@ impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
             ControllerEvent::WriteArrives { slot } => self.write_arrives(slot),
             ControllerEvent::CounterReady { slot } => self.counter_ready(slot),
             ControllerEvent::PadReady { slot } => self.pad_ready(slot),
-            ControllerEvent::CircuitFree { unit } => self.engine.units.free(unit),
+            ControllerEvent::CircuitFree { circuit } => self.engine.circuits.free(circuit),
             ControllerEvent::ReadReady { slot } => self.read_ready(slot),
             ControllerEvent::CounterFetched { slot } => self.counter_arrived(slot),
             ControllerEvent::CounterVerified { slot } => self.counter_fetched(slot),
@@ -156,10 +156,10 @@ impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
     /// Performs everything that the handler of an event has marked, until nothing is left:
     ///
     /// 1. Free AES circuits go to the writes that have waited longest; their counters are incremented.
-    /// 2. A write that is now first in its line requests its counter, its place in a chain, or an entry.
+    /// 2. A write that is now first in its line requests its counter or its place in a chain, or claims an entry.
     /// 3. The log manager learns that a log line has persisted; a header follows, or held writes may start.
     /// 4. The next line of the page under re-encryption is sent.
-    /// 5. The next request enters the write pending queue, if it fits. This may complete its write: its circuit is
+    /// 5. The next claim enters the write pending queue, if it fits. This may complete its write: its circuit is
     ///    free, and the next write of its line may start.
     ///
     /// Steps 2 to 5 do one thing at a time and then start again at 2. When they have nothing left to do, free circuits
@@ -168,7 +168,7 @@ impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
         loop {
             self.hand_out_units();
             while self.start_next_write() || self.hear_of_log() || self.renew_next_line() || self.admit_next() {}
-            if !self.engine.units.can_be_had() {
+            if !self.engine.circuits.can_be_had() {
                 break;
             }
         }

@@ -31,7 +31,7 @@ pub enum Response {
     /// The log manager has taken the old bytes that `core` sent.
     Logged { core: CoreId },
     /// The line that `core` is about to write has its next counter.
-    CounterBumped { core: CoreId },
+    CounterIncremented { core: CoreId },
     /// The log of the transaction of `core` is freed.
     TransactionEnded { core: CoreId },
     /// A line that page re-encryption has read, for the last-level cache (secpm section 3.5).

@@ -1,7 +1,7 @@
 //! The memory controller: lines arrive unencrypted from the caches and leave encrypted for the media.
 //!
 //! ```text
-//! write: arrive -> counter (cache, or fetched) -> AES circuit: bump, pad -> slots in the WPQ -> ack -> bank
+//! write: arrive -> counter (cache, or fetched) -> AES circuit: increment, pad -> slots in the WPQ -> ack -> bank
 //! read:  arrive -> forward from a write on its way or from the WPQ, or media read || pad -> answer
 //! ```
 //!
@@ -16,6 +16,7 @@
 
 mod encrypted;
 mod encryption;
+mod in_flight;
 mod integrity;
 mod interface;
 mod log;
@@ -23,7 +24,6 @@ mod meter;
 mod plain;
 mod policy;
 mod queues;
-mod request;
 mod state;
 
 pub use encryption::counters::{counter_cache_host_bytes, metadata_shape};

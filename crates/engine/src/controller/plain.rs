@@ -1,8 +1,8 @@
-//! The controller of a machine without encryption: a write requests an entry when it starts, a read needs no pad.
+//! The controller of a machine without encryption: a write claims an entry when it starts, a read needs no pad.
 
+use super::in_flight::{Origin, Stage, Write};
 use super::interface::Response;
 use super::queues::memory::Memory;
-use super::request::{Origin, Stage, Write};
 use crate::message::{Content, ControllerEvent, DevicePort, MediaLine, Observer};
 
 /// A controller without encryption, together with what it works on during an event.
@@ -31,7 +31,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
     }
 
     /// Performs everything that the handler of an event has marked, until nothing is left: a write that is now first in
-    /// its line requests an entry, and the oldest request enters the write pending queue, if it fits.
+    /// its line claims an entry, and the oldest claim enters the write pending queue, if it fits.
     fn settle(&mut self) {
         while self.start_next_write() || self.admit_next() {}
     }
@@ -39,8 +39,8 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
     fn start_next_write(&mut self) -> bool {
         let starting = self.memory.writes.take_starting();
         if let Some(slot) = starting {
-            self.memory.writes[slot].stage = Stage::WantsSlots;
-            self.memory.admission.ask(slot);
+            self.memory.writes[slot].stage = Stage::ClaimsEntry;
+            self.memory.admission.claim(slot);
         }
         starting.is_some()
     }
@@ -56,7 +56,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
         if !self.memory.admission.changed() {
             return false;
         }
-        let oldest = self.memory.admission.asking.first().copied();
+        let oldest = self.memory.admission.claims.first().copied();
         let older = oldest.and_then(|slot| self.memory.merges_data(MediaLine::data(self.memory.writes[slot].line)));
         let Some(slot) = oldest.filter(|_| older.is_some() || self.memory.banks.free(false) >= 1) else {
             self.memory.nothing_fits(oldest.is_some());
@@ -73,7 +73,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
                 self.memory.append(MediaLine::data(line), bytes, 0, true, None, acknowledge);
             }
         }
-        self.memory.admission.ask_no_more(slot);
+        self.memory.admission.withdraw(slot);
         self.memory.writes.finish(slot);
         let Origin::Caches(token) = origin else { unreachable!("only the caches write here") };
         self.memory.acknowledge(token);

@@ -2,8 +2,9 @@
 
 use super::encrypted::{Encrypted, EncryptionEngine};
 use super::encryption::counters;
-use super::encryption::view::View;
+use super::encryption::newest_copy::View;
 use super::encryption::writeback::Writebacks;
+use super::in_flight::{Origin, Turn};
 use super::integrity::Integrity;
 use super::interface::{Context, ControllerSnapshot, EncryptionParts, Response};
 use super::meter::{ControllerStats, Meter};
@@ -15,7 +16,6 @@ use super::queues::reads::{ReadCheck, Reads};
 use super::queues::schedule::Banks;
 use super::queues::wpq::{Room, Wpq};
 use super::queues::writes::Writes;
-use super::request::{Origin, Turn};
 use crate::config::Machine;
 use crate::kernel::{Ps, Queue};
 use crate::message::{
@@ -53,13 +53,13 @@ impl Controller {
     ) -> Self {
         let config = &machine.controller;
         let parts = encryption.as_ref().map(|encryption| &encryption.parts);
-        let apart = parts.is_some_and(|parts| parts.queues == WriteQueues::DataAndCounter);
+        let separate = parts.is_some_and(|parts| parts.queues == WriteQueues::DataAndCounter);
         let inline = parts.is_some_and(|parts| parts.store == CounterStore::Inline);
         let region = encryption.as_ref().and_then(|encryption| encryption.log.as_ref()).map(|log| log.region);
         log.extend(region.map(|region| region.first..Line(region.first.0 + region.lines())));
         let policy = policy::of(machine, banks);
         let frees_at_issue = policy.conventions().writes_free_at_issue;
-        let mut wpq = Wpq::new(Room::data(config), apart.then(|| Room::counters(config)), banks, frees_at_issue);
+        let mut wpq = Wpq::new(Room::data(config), separate.then(|| Room::counters(config)), banks, frees_at_issue);
         let integrity = encryption.as_ref().and_then(|encryption| encryption.integrity.as_ref());
         wpq.registers = integrity.is_some_and(|integrity| integrity.parts.commit == GroupCommit::Registers);
         let check = integrity.map(|_| ReadCheck::new(&machine.integrity));
@@ -89,7 +89,7 @@ impl Controller {
                 (self.writes[slot].core, self.writes[slot].counter_atomic) = (core, counter_atomic);
                 (at, ControllerEvent::WriteArrives { slot })
             }
-            MemoryRequest::BumpCounter { at, core, line } => {
+            MemoryRequest::IncrementCounter { at, core, line } => {
                 let slot = self.writes.add(line, &[0; 64], Origin::Turn(Turn::Dirty(core)));
                 (at, ControllerEvent::WriteArrives { slot })
             }
@@ -244,8 +244,8 @@ impl Controller {
     pub fn dirty_metadata(&self) -> Vec<(MediaLine, LineBytes)> {
         let Some(engine) = &self.engine else { return Vec::new() };
         let evicted = self.admission.evictions.iter().map(|eviction| (eviction.media, eviction.block));
-        let apart = engine.integrity.as_ref().and_then(|integrity| integrity.apart.as_ref());
-        let caches = [Some(&engine.counters.cache), apart].into_iter().flatten();
+        let separate = engine.integrity.as_ref().and_then(|integrity| integrity.separate.as_ref());
+        let caches = [Some(&engine.counters.cache), separate].into_iter().flatten();
         let dirty = caches.flat_map(|cache| cache.dirty().map(|(media, block)| (media, *block)));
         let is_metadata = |(media, _): &(MediaLine, LineBytes)| !matches!(media.unit(), MediaUnit::Counter(_));
         evicted.chain(dirty).filter(is_metadata).collect()

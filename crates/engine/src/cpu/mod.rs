@@ -12,11 +12,11 @@
 
 mod clock;
 mod core;
-mod drain;
 mod loads;
 mod operations;
 mod retire;
 mod stats;
+mod store_buffer;
 mod store_queue;
 #[cfg(test)]
 mod tests;

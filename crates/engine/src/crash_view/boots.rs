@@ -116,7 +116,7 @@ impl Gathered {
 }
 
 /// Boots from `survivors`, lets the program recover, and describes what happened.
-pub fn boot_told(survivors: &Survivors<'_>, program: Option<&dyn ProgramRecovery>) -> Vec<Step> {
+pub fn describe_boot(survivors: &Survivors<'_>, program: Option<&dyn ProgramRecovery>) -> Vec<Step> {
     let mut told = Gathered::default();
     let mut boot = survivors.boot(NoObserver);
     while let Some(step) = boot.step() {

@@ -1,7 +1,7 @@
 //! What a power failure after each event of the window would leave and what happens then, recorded when it changes.
 //! Nothing is judged here: the verdicts come from the auditors and from real boots.
 
-use super::boots::{Step, boot_told, registers};
+use super::boots::{Step, describe_boot, registers};
 use super::picture::{CoreChange, LineChange, Picture, Point, STATES, Seen, State, Table, ToldLine, Verdict};
 use super::recorder::Recorder;
 use crate::assembly::System;
@@ -173,7 +173,7 @@ impl<'a> Judge<'a> {
         violations.extend(old);
         let boots = &mut self.boots;
         let booted = self.booted.entry(auditor.state_hash()).or_insert_with(|| {
-            let told = boots.place(boot_told(survivors, auditor.program().as_deref()));
+            let told = boots.place(describe_boot(survivors, auditor.program().as_deref()));
             Booted { told, violations: Vec::new(), kept }
         });
         violations.retain(|place| !booted.violations.contains(place));

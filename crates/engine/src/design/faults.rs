@@ -49,14 +49,14 @@ macro_rules! faults {
 
 faults! {
     StagingRegister "staging-register" "No register holds line and counter until the pad is done: the counter is appended first, the line later."
-    AppendOrder "append-order" "Counter blocks of one page are appended in the order of the AES circuits, not of their counter bumps."
+    AppendOrder "append-order" "Counter blocks of one page are appended in the order of the AES circuits, not of their counter increments."
     CounterWriteThrough "counter-write-through" "Counters stay in the counter cache until they are evicted."
     CwrAddressCheck "cwr-address-check" "Counter write reduction removes the oldest queued counter block, whatever its address."
     ReencryptionStatus "reencryption-status" "The status register of page re-encryption does not survive a loss of power."
     OldMinors "old-minors" "Page re-encryption resets all minor counters at once."
     DoneBitWithPair "done-bit-with-pair" "The done bit of a re-encrypted line is set an event after its pair is appended."
     ReadyBit "ready-bit" "The data of a pair is ready when it is queued, whether its counter block is queued or not."
-    CounterUpdate "counter-update" "The counter cache takes a new counter when it is bumped, before its data is queued."
+    CounterUpdate "counter-update" "The counter cache takes a new counter when it is incremented, before its data is queued."
     WritebackOrder "writeback-order" "counter_cache_writeback does not wait for earlier writes of the lines whose counters it writes."
     GlobalCounter "global-counter" "The register of the global counter does not survive a loss of power."
     LogMetadata "log-metadata" "The log metadata registers do not survive a loss of power."

@@ -1,7 +1,7 @@
 //! Reads a design file in its two readings: the file's parts on top of its base, and the table `[hardened]` on top of
 //! those. The built-in designs are such files. Errors are one line, with the file and, where there is one, the line of each mistake.
 
-use super::check::contradiction;
+use super::contradictions::contradiction;
 use super::draft::Draft;
 use super::keys::{KEYS, Key};
 use crate::config::toml_file::{self, Chain, Leaf};

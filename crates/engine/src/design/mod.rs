@@ -1,7 +1,7 @@
 //! The designs: one small file of named parts for each, in the form that users write too, and the mechanisms that can
 //! be switched off ([`faults`]).
 
-mod check;
+mod contradictions;
 mod draft;
 pub mod faults;
 mod file;
@@ -69,7 +69,7 @@ pub fn effective_parts(name_or_path: &str, variant: Variant, stated: &[&str]) ->
     for text in stated {
         set(&mut draft, text)?;
     }
-    check::contradiction(&draft).map_or(Ok(self::stated(&draft)), |what| Err(ConfigError(what)))
+    contradictions::contradiction(&draft).map_or(Ok(self::stated(&draft)), |what| Err(ConfigError(what)))
 }
 
 /// Checks `design.KEY=VALUE`, or `path.to.key=value` of a machine, by itself: whether there is such a part or value, and it
@@ -102,7 +102,7 @@ fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
             return Err(refused(key.path, &format!("says nothing without {part}")));
         }
     }
-    match check::contradiction(&draft).filter(|_| !sets.is_empty()) {
+    match contradictions::contradiction(&draft).filter(|_| !sets.is_empty()) {
         Some(what) => {
             Err(ConfigError(format!("design '{}' with set design.{}: {what}", draft.name, sets.join(", design."))))
         }

@@ -305,7 +305,7 @@ impl Memory {
                 Response::Install { .. } => {}
                 Response::TransactionBegun { .. }
                 | Response::Logged { .. }
-                | Response::CounterBumped { .. }
+                | Response::CounterIncremented { .. }
                 | Response::TransactionEnded { .. } => unreachable!("only caches ask for these"),
             }
         }

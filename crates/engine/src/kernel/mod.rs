@@ -5,23 +5,23 @@
 //! step; a power failure falls between two events.
 
 mod digest;
+mod event_queue;
 mod failure;
 mod host;
 mod index;
 mod lists;
 mod prefetch;
-mod queue;
 mod random;
 mod slab;
 pub(crate) mod workers;
 
 pub use digest::keyed_digest;
+pub use event_queue::{EventCode, Queue};
 pub use failure::{ConfigError, Failure};
 pub use host::HostMemory;
 pub use index::Index;
 pub use lists::Lists;
 pub use prefetch::prefetch;
-pub use queue::{EventCode, Queue};
 pub use random::Random;
 pub use slab::Slab;
 

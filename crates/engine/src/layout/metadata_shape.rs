@@ -8,23 +8,23 @@ pub struct MetadataShape {
     /// Of the counter cache.
     pub counters: (u64, u64),
     /// Of the cache of MACs and nodes, if it is apart.
-    pub apart: Option<(u64, u64)>,
+    pub separate: Option<(u64, u64)>,
 }
 
 impl MetadataShape {
     /// Blocks that the caches hold.
     pub fn slots(self) -> u64 {
-        [Some(self.counters), self.apart].into_iter().flatten().map(|(sets, ways)| sets * ways).sum()
+        [Some(self.counters), self.separate].into_iter().flatten().map(|(sets, ways)| sets * ways).sum()
     }
 
     /// Sets of all caches.
     pub fn sets(self) -> u64 {
-        self.counters.0 + self.apart.map_or(0, |(sets, _)| sets)
+        self.counters.0 + self.separate.map_or(0, |(sets, _)| sets)
     }
 
     /// The number of the set of `media` among them.
     pub fn set(self, media: MediaLine) -> u64 {
-        match self.apart.filter(|_| !media.is_counter()) {
+        match self.separate.filter(|_| !media.is_counter()) {
             Some((sets, _)) => self.counters.0 + media.cache_set(sets),
             None => media.cache_set(self.counters.0),
         }

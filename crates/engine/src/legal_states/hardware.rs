@@ -67,7 +67,7 @@ struct Last {
     /// Whether a fence covers it, and nothing of the block has been appended since.
     covered: bool,
     /// The epoch of its increment.
-    bumped: u32,
+    incremented: u32,
 }
 
 impl Hardware {
@@ -280,10 +280,11 @@ impl Counters {
     /// If the block was last appended by a write of this line.
     fn of_last(&self, stored: &Stored<'_>, last: Last) -> Legal {
         let counter_alone = self.write_path.at_bump() == Admit::Counter;
-        let bumped_later = stored.of.later.iter().skip(stored.version).any(|later| later.epoch <= last.bumped);
+        let incremented_later =
+            stored.of.later.iter().skip(stored.version).any(|later| later.epoch <= last.incremented);
         let intact =
-            if last.covered { stored.version == 0 } else { stored.version > 0 && stored.epoch() <= last.bumped };
-        Legal { intact, ahead: counter_alone && !last.covered && bumped_later, ..Legal::default() }
+            if last.covered { stored.version == 0 } else { stored.version > 0 && stored.epoch() <= last.incremented };
+        Legal { intact, ahead: counter_alone && !last.covered && incremented_later, ..Legal::default() }
     }
 
     /// If the block is as it was at some time in this epoch.
@@ -379,12 +380,12 @@ impl<'h> Stored<'h> {
         let until = if last.covered { history.lines[&last.line].covered_at } else { None };
         let present = !self.is_written() || until.is_none_or(|until| self.epoch() <= until);
         // Its counter may have been incremented after the last.
-        let passed = present && self.is_written() && (version > 0 || of.covered_at >= Some(last.bumped));
-        let none_before = of.first_covered.is_none_or(|at| last.bumped <= at);
-        let one_before = earlier_write(of, version) && of.first_stored <= Some(last.bumped);
+        let passed = present && self.is_written() && (version > 0 || of.covered_at >= Some(last.incremented));
+        let none_before = of.first_covered.is_none_or(|at| last.incremented <= at);
+        let one_before = earlier_write(of, version) && of.first_stored <= Some(last.incremented);
         Legal {
-            intact: present && (!self.is_written() || self.epoch() <= last.bumped),
-            ahead: present && self.has_left_by(Some(last.bumped)),
+            intact: present && (!self.is_written() || self.epoch() <= last.incremented),
+            ahead: present && self.has_left_by(Some(last.incremented)),
             behind: passed && one_before,
             from_before: passed && none_before,
         }
@@ -425,8 +426,8 @@ fn last_appended(history: &History, block: &BlockHistory) -> Vec<Last> {
     let mut all = Vec::new();
     for (line, of) in lines().filter(|_| block.lines.len() > 1) {
         let mut add = |covered: bool, from: u32, to: u32| {
-            let bumped = epochs.iter().filter(|&&epoch| from <= epoch && epoch <= to);
-            all.extend(bumped.map(|&bumped| Last { line, covered, bumped }));
+            let incremented = epochs.iter().filter(|&&epoch| from <= epoch && epoch <= to);
+            all.extend(incremented.map(|&incremented| Last { line, covered, incremented }));
         };
         if let Some(first) = of.later.first() {
             add(false, first.epoch, history.epoch);

@@ -16,7 +16,7 @@ pub(crate) struct Encoded {
     /// The ciphertext; `None` for that from before the run.
     pub ciphertext: Option<LineBytes>,
     /// How often the line's counter was incremented in the block on the media.
-    pub bumps: u32,
+    pub increments: u32,
 }
 
 /// Encrypts lines as hardware would leave them.
@@ -32,7 +32,7 @@ impl Encoder<'_> {
         let codec = self.codec.expect("without counters lines read as they were stored");
         let encoded = self.encode(line, of, version, reading);
         let ciphertext = encoded.ciphertext.unwrap_or_else(|| self.before(codec, line));
-        codec.decrypt(line, &ciphertext, &self.block_of(codec, line, encoded.bumps), None)
+        codec.decrypt(line, &ciphertext, &self.block_of(codec, line, encoded.increments), None)
     }
 
     /// The line as stored on the media.
@@ -40,9 +40,9 @@ impl Encoder<'_> {
         let plaintext = &of.version(version).bytes;
         let written = version > 0 || of.covered_at.is_some();
         let Some(codec) = self.codec else {
-            return Encoded { ciphertext: written.then_some(*plaintext), bumps: 0 };
+            return Encoded { ciphertext: written.then_some(*plaintext), increments: 0 };
         };
-        let (of_data, bumps) = match (written, reading) {
+        let (of_data, increments) = match (written, reading) {
             (false, Reading::CounterAhead) => (0, 1),
             (false, _) => (0, 0),
             (true, Reading::Intact) => (1, 1),
@@ -51,13 +51,13 @@ impl Encoder<'_> {
             (true, Reading::CounterFromBefore) => (1, 0),
         };
         let ciphertext = written.then(|| codec.encrypt(line, plaintext, &self.block_of(codec, line, of_data)));
-        Encoded { ciphertext, bumps }
+        Encoded { ciphertext, increments }
     }
 
-    /// The block of `line` with its counter incremented `bumps` times.
-    fn block_of(&self, codec: &dyn LineCodec, line: Line, bumps: u32) -> LineBytes {
+    /// The block of `line` with its counter incremented `increments` times.
+    fn block_of(&self, codec: &dyn LineCodec, line: Line, increments: u32) -> LineBytes {
         let mut block = codec.base_block(codec.coverage().block(line));
-        bump(codec, line, &mut block, bumps);
+        increment(codec, line, &mut block, increments);
         block
     }
 
@@ -69,10 +69,10 @@ impl Encoder<'_> {
 }
 
 /// Increments a line's counter. Here no counter, not even a global one, depends on other lines.
-fn bump(codec: &dyn LineCodec, line: Line, block: &mut LineBytes, bumps: u32) {
+fn increment(codec: &dyn LineCodec, line: Line, block: &mut LineBytes, increments: u32) {
     let mut register = 16 + 4 * line.0;
-    for _ in 0..bumps {
-        assert!(codec.bump(line, block, &mut register), "seven bits hold three writes");
+    for _ in 0..increments {
+        assert!(codec.increment(line, block, &mut register), "seven bits hold three writes");
     }
 }
 
@@ -95,7 +95,7 @@ impl StateImage {
             if let Some(codec) = encoder.codec {
                 let block = codec.coverage().block(line);
                 let bytes = image.stored.entry(MediaLine::counter(block)).or_insert_with(|| codec.base_block(block));
-                bump(codec, line, bytes, encoded.bumps);
+                increment(codec, line, bytes, encoded.increments);
             }
         }
         image

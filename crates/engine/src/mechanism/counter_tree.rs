@@ -221,7 +221,7 @@ mod tests {
                 let node = self.counters.get_mut(&node.into()).unwrap();
                 let next = node[child] % limit + 1;
                 if next == limit && !self.sums {
-                    // The major counter advances, and every minor counter begins again.
+                    // The major counter is incremented, and every minor counter begins again.
                     let major = node[child] / limit + 1;
                     node.iter_mut().for_each(|counter| *counter = major * limit);
                 } else {

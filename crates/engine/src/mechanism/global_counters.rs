@@ -76,7 +76,7 @@ impl CounterScheme for GlobalCounters {
         set_word(block, index, counter.major);
     }
 
-    fn advance_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
+    fn increment_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
         unreachable!("a global counter does not overflow");
     }
 

@@ -36,7 +36,7 @@ impl CounterScheme for LineCounters {
         set_word(block, index, counter.major);
     }
 
-    fn advance_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
+    fn increment_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
         unreachable!("a line counter does not overflow");
     }
 

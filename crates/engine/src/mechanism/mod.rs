@@ -2,8 +2,8 @@
 //! belong to the stages.
 
 pub mod bonsai_tree;
+mod counter_scheme;
 pub mod counter_tree;
-mod counters;
 pub mod drain;
 mod first_blocks;
 pub mod global_counters;

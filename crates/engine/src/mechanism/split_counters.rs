@@ -95,7 +95,7 @@ impl CounterScheme for SplitCounters {
         self.set_minor(block, index, counter.minor);
     }
 
-    fn advance_major(&self, block: &mut LineBytes, reset: MinorReset) {
+    fn increment_major(&self, block: &mut LineBytes, reset: MinorReset) {
         let next = major(block) + 1;
         block[..MAJOR_BYTES].copy_from_slice(&next.to_le_bytes());
         if reset == MinorReset::AtOnce {
@@ -148,8 +148,8 @@ mod tests {
         let scheme = scheme(7);
         let mut kept = scheme.initial(u64::MAX);
         let mut lost = kept;
-        scheme.advance_major(&mut kept, MinorReset::WithDoneBit);
-        scheme.advance_major(&mut lost, MinorReset::AtOnce);
+        scheme.increment_major(&mut kept, MinorReset::WithDoneBit);
+        scheme.increment_major(&mut lost, MinorReset::AtOnce);
         assert_eq!(scheme.counter(&kept, 5), Counter { major: 1, minor: 1 });
         assert_eq!(scheme.counter(&lost, 5), Counter { major: 1, minor: 0 });
         assert_eq!(scheme.restart_line(&mut kept, 5), Counter { major: 1, minor: 0 });

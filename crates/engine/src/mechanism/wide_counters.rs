@@ -67,7 +67,7 @@ impl CounterScheme for WideCounters {
         set_wide(block, index, counter.major);
     }
 
-    fn advance_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
+    fn increment_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
         unreachable!("a wide counter does not overflow");
     }
 

@@ -57,7 +57,7 @@ pub enum ControllerEvent {
     /// An AES circuit finished the pad of a write.
     PadReady { slot: u32 },
     /// A pipelined AES circuit takes the next line.
-    CircuitFree { unit: u32 },
+    CircuitFree { circuit: u32 },
     /// A read's line (data and pad) is ready.
     ReadReady { slot: u32 },
     /// A counter block fetched from the media arrived.
@@ -121,7 +121,7 @@ impl ControllerEvent {
             | Self::CounterWritebackArrives { slot }
             | Self::LogEntryArrives { slot } => u64::from(slot),
             Self::TransactionBeginArrives { core } | Self::TransactionEndArrives { core } => u64::from(core),
-            Self::CircuitFree { unit } => u64::from(unit),
+            Self::CircuitFree { circuit } => u64::from(circuit),
             Self::WriteProgrammed { token } => u64::from(token),
             Self::ReencryptDone { index } => u64::from(index),
             Self::BankReady { bank } => u64::from(bank),

@@ -138,7 +138,7 @@ pub enum MemoryRequest {
     EndTransaction { at: Ps, core: CoreId },
     /// `line` is about to become dirty in a cache that encrypts lines with their own counters, so it needs its next
     /// counter. A core has at most one such request in flight.
-    BumpCounter { at: Ps, core: CoreId, line: Line },
+    IncrementCounter { at: Ps, core: CoreId, line: Line },
     /// Write the counter block of `line` back if it is dirty; acknowledged like a write.
     CounterWriteback { at: Ps, line: Line, token: WriteToken },
 }

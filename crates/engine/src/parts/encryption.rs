@@ -65,7 +65,7 @@ pub trait CounterScheme: Send + Sync {
     fn set(&self, block: &mut LineBytes, index: usize, counter: Counter);
     /// Handles an overflow: increments the major counter and, with [`MinorReset::AtOnce`], sets all minor counters to
     /// zero.
-    fn advance_major(&self, block: &mut LineBytes, reset: MinorReset);
+    fn increment_major(&self, block: &mut LineBytes, reset: MinorReset);
     /// Sets the minor counter of line `index` to zero after an overflow, and returns the line's counter.
     fn restart_line(&self, block: &mut LineBytes, index: usize) -> Counter;
 }
@@ -238,7 +238,7 @@ impl WritePath {
     }
 
     /// Whether the admitted counter block is the one that the increment produced, alone or staged with its line.
-    pub fn admits_bumped_block(self) -> bool {
+    pub fn admits_incremented_block(self) -> bool {
         self.at_bump() == Admit::Counter || self.admissions().at_encrypted.contains(&Admit::Pair)
     }
 }

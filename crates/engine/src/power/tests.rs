@@ -225,7 +225,7 @@ fn dirty_counter_blocks_leave_first_and_the_write_path_reads_them_on_battery() {
     let mut held = rig.held(&[0]);
     // The counter cache has line 1 one write newer than the media.
     let mut block = rig.codec.base_block(crate::message::CounterBlock(0));
-    assert!(rig.codec.bump(Line(1), &mut block, &mut 0));
+    assert!(rig.codec.increment(Line(1), &mut block, &mut 0));
     held.counters = vec![(crate::message::CounterBlock(0), block)];
     held.wpq = vec![(MediaLine::data(Line(1)), rig.codec.encrypt(Line(1), &[7; 64], &block))];
     let drained = rig.loss().strike(held, &rig.memory);
@@ -233,7 +233,7 @@ fn dirty_counter_blocks_leave_first_and_the_write_path_reads_them_on_battery() {
     let counter = MediaLine::counter(crate::message::CounterBlock(0));
     assert_eq!(media, [counter, counter, MediaLine::data(Line(1))]);
     assert_eq!((drained.left[0].bytes, drained.left[0].carries), (block, None));
-    assert!(rig.codec.bump(Line(1), &mut block, &mut 0));
+    assert!(rig.codec.increment(Line(1), &mut block, &mut 0));
     assert_eq!(drained.left[1].bytes, block, "the next counter, not one that the media know");
     assert_eq!(drained.left[2].carries, Some((Line(1), bytes_of(Line(1), 0))));
 }
@@ -429,7 +429,7 @@ fn a_page_that_a_battery_began_to_encrypt_anew_is_finished_there() {
     let mut held = rig.held(&ALL);
     let mut block = rig.codec.base_block(crate::message::CounterBlock(0));
     for _ in 0..2 {
-        assert!(rig.codec.bump(Line(2), &mut block, &mut 0), "line 2 has its last minor counter");
+        assert!(rig.codec.increment(Line(2), &mut block, &mut 0), "line 2 has its last minor counter");
     }
     held.counters = vec![(crate::message::CounterBlock(0), block)];
     held.wpq = vec![(MediaLine::data(Line(2)), rig.codec.encrypt(Line(2), &[3; 64], &block))];

@@ -50,15 +50,15 @@ impl By {
 
 /// What a content of a line lacks, if it is not that the store is lost which the rules of x86 allow to be lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Apart {
+pub(super) struct Separation {
     pub by: By,
     pub missing: CauseKind,
 }
 
 /// What is known of one content, beside its bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    pub apart: Option<Apart>,
+pub(super) struct Provenance {
+    pub separation: Option<Separation>,
     /// The newest store that is lost as the rules of x86 allow, and the newest that is there.
     pub lost: Option<By>,
     pub kept: Option<By>,
@@ -73,7 +73,7 @@ pub(super) struct OfCounter {
     pub modes: Vec<u64>,
     /// By content: whether a circuit works on the line.
     pub busy: Vec<bool>,
-    pub told: Vec<Told>,
+    pub provenance: Vec<Provenance>,
     of: Vec<Of>,
 }
 
@@ -309,7 +309,7 @@ struct Known {
     first: Option<Of>,
     modes: u64,
     busy: bool,
-    told: Told,
+    provenance: Provenance,
 }
 
 /// From the best to the worst.
@@ -336,23 +336,27 @@ impl Listed<'_> {
                 }
             }
             None => {
-                let told = self.told(version, reading);
+                let provenance = self.provenance(version, reading);
                 self.contents.push(Content { bytes, lost: None, kept: None });
-                self.known.push(Known { of, first: (mode == 0).then_some(of), modes: 1 << mode, busy, told });
+                self.known.push(Known { of, first: (mode == 0).then_some(of), modes: 1 << mode, busy, provenance });
             }
         }
     }
 
-    fn told(&self, version: usize, reading: Reading) -> Told {
+    fn provenance(&self, version: usize, reading: Reading) -> Provenance {
         let newest = self.counters.history.lines[&self.line].newest();
         let by = |version: usize| self.counters.by(self.line, version);
         let lost = (version < newest).then(|| by(newest)).flatten();
-        let apart = |version: usize, missing: CauseKind| by(version).map(|by| Apart { by, missing });
+        let separation = |version: usize, missing: CauseKind| by(version).map(|by| Separation { by, missing });
         match reading {
-            Reading::Intact => Told { apart: None, lost, kept: (version > 0).then(|| by(version)).flatten() },
-            Reading::CounterAhead => Told { apart: apart(version + 1, CauseKind::CounterAhead), lost, kept: None },
+            Reading::Intact => {
+                Provenance { separation: None, lost, kept: (version > 0).then(|| by(version)).flatten() }
+            }
+            Reading::CounterAhead => {
+                Provenance { separation: separation(version + 1, CauseKind::CounterAhead), lost, kept: None }
+            }
             Reading::CounterBehind | Reading::CounterFromBefore => {
-                Told { apart: apart(version, CauseKind::CounterNotDurable), lost, kept: None }
+                Provenance { separation: separation(version, CauseKind::CounterNotDurable), lost, kept: None }
             }
         }
     }
@@ -382,7 +386,7 @@ impl Listed<'_> {
                 modes: self.known.iter().map(|known| known.modes).collect(),
                 busy: self.known.iter().map(|known| known.busy).collect(),
                 of: self.known.iter().map(|known| known.of).collect(),
-                told: self.known.into_iter().map(|known| known.told).collect(),
+                provenance: self.known.into_iter().map(|known| known.provenance).collect(),
             },
         })
     }

@@ -223,8 +223,8 @@ impl<'a> Judging<'a> {
             self.judged.insert(pending.digest, fails);
             self.recoveries.count(&verdict);
             if fails {
-                let told = self.recovery.told(occasion);
-                let did = verdict.told(self.recovery.settings().timeout_seconds);
+                let told = self.recovery.describe(occasion);
+                let did = verdict.describe(self.recovery.settings().timeout_seconds);
                 self.fails(pending, Failed { timed_out: verdict.timed_out(), told, did, kept });
             }
         }

@@ -1,7 +1,7 @@
 //! What a state has lost and what it has kept, in terms of the program's operations; and which failing states have the
 //! same cause.
 
-use super::counters::{By, Told};
+use super::counters::{By, Provenance};
 use super::line::{Pending, Stored};
 use super::memory::Memory;
 use super::point::{Open, Point, State};
@@ -78,7 +78,7 @@ impl Loss {
         let chosen = || point.lines.iter().zip(state);
         let kept = chosen().filter_map(|(open, &content)| {
             let by = match &open.of_counter {
-                Some(of) => of.told[content].kept?,
+                Some(of) => of.provenance[content].kept?,
                 None => By::of(&pending(open).stores[open.contents.list[content].kept?]),
             };
             Some(Kept { line: open.line, step: by.step, stored: by.site })
@@ -86,7 +86,7 @@ impl Loss {
         let mut kept: Vec<Kept> = kept.collect();
         kept.sort_unstable_by_key(|kept| std::cmp::Reverse(kept.step));
         let lost = chosen().filter_map(|(open, &content)| match &open.of_counter {
-            Some(of) => lost_of_counter(open.line, pending(open), &of.told[content], &kept),
+            Some(of) => lost_of_counter(open.line, pending(open), &of.provenance[content], &kept),
             None => {
                 let of = pending(open);
                 Some(lost(open.line, of, &of.stores[open.contents.list[content].lost?], &kept))
@@ -158,22 +158,22 @@ pub(super) enum Key {
 }
 
 /// What a line lacks whose counter can be apart from its data.
-fn lost_of_counter(line: Line, pending: &Pending, told: &Told, kept: &[Kept]) -> Option<Lost> {
-    if let Some(apart) = told.apart {
-        let By { step, thread, site: stored } = apart.by;
+fn lost_of_counter(line: Line, pending: &Pending, provenance: &Provenance, kept: &[Kept]) -> Option<Lost> {
+    if let Some(separation) = provenance.separation {
+        let By { step, thread, site: stored } = separation.by;
         let needed_before = first_after(kept, step);
         return Some(Lost {
             line,
             thread,
             stored,
-            missing: apart.missing,
+            missing: separation.missing,
             flushed: None,
             fenced_by: None,
             needed_before,
         });
     }
     // Stores may have been taken together.
-    let stored = pending.stores.iter().find(|stored| told.lost.is_some_and(|by| by.step <= stored.step))?;
+    let stored = pending.stores.iter().find(|stored| provenance.lost.is_some_and(|by| by.step <= stored.step))?;
     Some(lost(line, pending, stored, kept))
 }
 

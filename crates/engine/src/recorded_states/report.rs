@@ -71,7 +71,7 @@ impl Outcome<'_> {
             nested_points: 0,
             recovered,
             distinct_states: judging.recoveries.images,
-            coverage: coverage + &recoveries.coverage() + &self.unknown_told(),
+            coverage: coverage + &recoveries.coverage() + &self.describe_unknown(),
             violations,
             violation_count: recoveries.lost(),
             left_out: None,
@@ -86,7 +86,7 @@ impl Outcome<'_> {
     }
 
     /// Why what the command reads has not decided some points, if it was to.
-    fn unknown_told(&self) -> String {
+    fn describe_unknown(&self) -> String {
         let told = |why| format!(" At some points what the command reads has not decided the rest: {why}.");
         self.unknown.as_ref().map(told).unwrap_or_default()
     }

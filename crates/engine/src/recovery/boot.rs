@@ -329,7 +329,7 @@ impl<'a, O: Observer> Boot<'a, O> {
                 self.writing = None;
                 done
             }
-            step => told(step),
+            step => boot_step(step),
         })
     }
 
@@ -362,7 +362,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         let shadow = self.path.codec().and_then(|codec| codec.shadow());
         match self.steps.get(step) {
             Some(RecoveryStep::ResumeReencryption) => match self.path.reencryption_step(&mut self.observer) {
-                Some(done) => return Some(told(done)),
+                Some(done) => return Some(boot_step(done)),
                 None => self.phase = next,
             },
             Some(RecoveryStep::UndoHardwareLog) => {
@@ -469,7 +469,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     }
 }
 
-fn told(step: WriteStep) -> BootStep {
+fn boot_step(step: WriteStep) -> BootStep {
     match step {
         WriteStep::Written(line) => BootStep::Written(line),
         WriteStep::Began(page) => BootStep::ReencryptionBegan(page),

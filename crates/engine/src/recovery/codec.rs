@@ -113,7 +113,7 @@ impl LineCodec for SchemeCodec {
         Some(integrity.macs.mac(line, &ciphertext, counter))
     }
 
-    fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
+    fn increment(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
         let index = self.scheme.coverage().index(line);
         match self.scheme.next(block, index, *register) {
             NextCounter::Is(counter) => {
@@ -135,17 +135,17 @@ impl LineCodec for SchemeCodec {
         (0..self.scheme.coverage().lines()).map(|index| self.scheme.counter(block, index).major).max().unwrap_or(0)
     }
 
-    fn advance(&self, old_major: u64, block: &mut LineBytes) {
+    fn increment_major(&self, old_major: u64, block: &mut LineBytes) {
         // More than once if a block was lost: the status register has a newer major counter than the media.
         while self.major(block) <= old_major {
             // A re-encryption that the boot itself begins still has the old minor counters on the chip, in both
             // readings.
-            self.scheme.advance_major(block, MinorReset::WithDoneBit);
+            self.scheme.increment_major(block, MinorReset::WithDoneBit);
         }
     }
 
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes) {
-        self.advance(old_major, block);
+        self.increment_major(old_major, block);
         self.scheme.restart_line(block, self.scheme.coverage().index(line));
     }
 

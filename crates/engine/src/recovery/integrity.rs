@@ -350,7 +350,7 @@ impl<'a> MediaWriter<'a> {
             let before = self.block(*lines.first()?, codec);
             let mut block = before;
             if let Some(status) = self.status.filter(|status| status.page == page) {
-                codec.advance(status.old_major, &mut block);
+                codec.increment_major(status.old_major, &mut block);
             }
             for line in lines {
                 if let Some(found) = self.tried(line, &block, codec, integrity) {
@@ -382,7 +382,7 @@ impl<'a> MediaWriter<'a> {
                     return Some(block);
                 }
             }
-            if !codec.bump(line, &mut block, &mut register) {
+            if !codec.increment(line, &mut block, &mut register) {
                 return None;
             }
         }

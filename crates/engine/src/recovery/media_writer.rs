@@ -169,7 +169,7 @@ impl<'a> MediaWriter<'a> {
         }
         self.tally.get_mut().needs_counter(counter_of(line, codec));
         let mut block = self.block(line, codec);
-        if codec.bump(line, &mut block, &mut self.register) {
+        if codec.increment(line, &mut block, &mut self.register) {
             self.tally.get_mut().work.pads += 1;
             let ciphertext = codec.encrypt(line, plaintext, &block);
             self.persist(line, plaintext, &ciphertext, Some(&block), observer);
@@ -180,7 +180,7 @@ impl<'a> MediaWriter<'a> {
         }
         let (page, old_major) = (line.page(), codec.major(&block));
         if self.recovers_counters {
-            codec.advance(old_major, &mut block);
+            codec.increment_major(old_major, &mut block);
             self.put_counter(codec.coverage().block(line), &block, observer);
             self.protect_counter(line, observer);
         }
@@ -220,7 +220,7 @@ impl<'a> MediaWriter<'a> {
     }
 
     /// The pads that the next write of `line` may be encrypted with; nothing is written. The first pad is for the case
-    /// that this is the next write of all. A counter of the line's own allows no other pad. A global counter advances
+    /// that this is the next write of all. A counter of the line's own allows no other pad. A global counter is incremented
     /// with every write of any line, so pad k, counted from 1, is for the case that k - 1 writes of other lines come
     /// first, and the sequence is endless. There are no pads for plaintext memory, if a page would be re-encrypted
     /// first, and for lines without a counter.
@@ -230,7 +230,7 @@ impl<'a> MediaWriter<'a> {
         std::iter::from_fn(move || {
             let (codec, block, register) = next.as_mut()?;
             let given_out = *register;
-            let pad = codec.bump(line, block, register).then(|| codec.encrypt(line, &[0; 64], block));
+            let pad = codec.increment(line, block, register).then(|| codec.encrypt(line, &[0; 64], block));
             if *register == given_out {
                 next = None;
             }

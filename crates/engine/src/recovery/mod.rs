@@ -69,13 +69,13 @@ pub trait LineCodec: Sync {
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes;
     /// Gives `line` its next counter in `block`: for global counters, the one after `register`, which is updated.
     /// Returns false, and changes nothing, if a minor counter overflows.
-    fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool;
+    fn increment(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool;
     /// The major counter of `block`.
     fn major(&self, block: &LineBytes) -> u64;
     /// The largest global counter in `block`.
     fn largest(&self, block: &LineBytes) -> u64;
-    /// Advances the major counter of `block` to the one after `old_major`, if it is not there yet. Minor counters stay.
-    fn advance(&self, old_major: u64, block: &mut LineBytes);
+    /// Increments the major counter of `block` to the one after `old_major`, if it is not there yet. Minor counters stay.
+    fn increment_major(&self, old_major: u64, block: &mut LineBytes);
     /// Gives `line` its first counter after an overflow: major counter `old_major` + 1, minor counter 0.
     fn renew(&self, line: Line, old_major: u64, block: &mut LineBytes);
     /// The pad of `line`, which may be outside memory, with `counter`.

@@ -91,7 +91,7 @@ impl Memory {
             stale_bits: layout.tree.filter(|_| table == ShadowTable::StaleBits).map(StaleBits::new),
             sets: caches.sets(),
             stop_loss: u64::from(config.stop_loss),
-            slots: [Some(caches.counters), caches.apart].map(|shape| shape.map_or(0, |(sets, ways)| sets * ways)),
+            slots: [Some(caches.counters), caches.separate].map(|shape| shape.map_or(0, |(sets, ways)| sets * ways)),
             dirty_slots: design.drain().map_or(0, |_| cache::data_slots(machine, 1, design.cache_pads)),
             shadow_tree: design.drain().is_some_and(|drain| drain.shadow_integrity() != ShadowIntegrity::None),
             log,
@@ -292,10 +292,10 @@ pub(super) fn times(work: Work, number: u64) -> Work {
 fn page(memory: &Memory, left: u64) -> Vec<Sweep> {
     let nodes = memory.tree.map_or(0, |tree| u64::from(tree.top()) - 1);
     let way = memory.tree.map_or(0, |tree| u64::from(tree.top()));
-    let (once, apart) = (u64::from(left > 0), self::apart(memory));
+    let (once, separate) = (u64::from(left > 0), separate_macs(memory));
     let work = Work {
         reads: Lines { data: left, counter: once, mac: memory.mac_lines(left), tree: once * nodes, table: 0 },
-        writes: Lines { data: left, counter: left, mac: apart * left, tree: left * nodes, table: 0 },
+        writes: Lines { data: left, counter: left, mac: separate * left, tree: left * nodes, table: 0 },
         macs: if memory.macs.is_some() { 2 * left } else { 0 },
         trials: 0,
         hashes: way * (once + left),
@@ -305,7 +305,7 @@ fn page(memory: &Memory, left: u64) -> Vec<Sweep> {
 }
 
 /// 1 if MACs are in lines of their own, else 0.
-fn apart(memory: &Memory) -> u64 {
+fn separate_macs(memory: &Memory) -> u64 {
     u64::from(memory.macs.is_some_and(|macs| !macs.beside()))
 }
 
@@ -444,7 +444,7 @@ fn restore_stale(tree: TreeShape, memory: &Memory, left: &Left) -> Vec<Sweep> {
     let bits = Work { reads: Lines { table: left.bit_lines, ..Lines::default() }, ..Work::default() };
     let per_block = memory.coverage.lines() as u64;
     let number = left.listed_blocks;
-    let data = if apart(memory) == 1 { 0 } else { number * per_block };
+    let data = if separate_macs(memory) == 1 { 0 } else { number * per_block };
     let mac = number * memory.mac_lines(per_block);
     let blocks =
         Work { reads: Lines { counter: number, data, mac, ..Lines::default() }, hashes: 2 * number, ..Work::default() };

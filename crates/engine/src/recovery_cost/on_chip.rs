@@ -54,9 +54,9 @@ pub fn on_chip(design: &Design, machine: &Machine, cores: u16) -> Vec<OnChip> {
             let bytes = blocks * (LINE_BYTES + ADDRESS);
             items.push(OnChip { item: "counter cache".into(), kept: Kept::Battery, bytes });
         }
-        let [_, apart] = Memory::of(design, machine).slots;
-        if design.integrity.is_some() && apart > 0 {
-            let bytes = apart * (LINE_BYTES + ADDRESS);
+        let [_, separate] = Memory::of(design, machine).slots;
+        if design.integrity.is_some() && separate > 0 {
+            let bytes = separate * (LINE_BYTES + ADDRESS);
             items.push(OnChip { item: "cache of MACs and nodes".into(), kept: Kept::Battery, bytes });
         }
     }

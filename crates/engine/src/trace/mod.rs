@@ -23,13 +23,13 @@
 
 mod annotated;
 mod champsim;
-mod counters;
+mod counter_writebacks;
 mod detect;
 mod image;
 mod input;
 mod lacks;
 pub mod lines;
-mod mapping;
+mod mapped_files;
 mod marks;
 mod omitted;
 mod pmemcheck;

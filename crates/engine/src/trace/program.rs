@@ -16,7 +16,7 @@
 //! becomes part of the next one that commits.
 
 use super::annotated::{self, CounterAtomicLines};
-use super::counters::FlushedCounters;
+use super::counter_writebacks::FlushedCounters;
 use super::omitted::Omitting;
 use super::recording::{Act, AnnotationKind, FlushKind, Recording, StoreWay};
 use super::sites::Sites;

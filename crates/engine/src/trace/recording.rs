@@ -2,7 +2,7 @@
 //! that the recording can map to files.
 
 use super::lacks::Lack;
-use super::mapping::{Place, RegisteredFile};
+use super::mapped_files::{Place, RegisteredFile};
 use super::sites::Sites;
 use crate::kernel::ConfigError;
 use crate::message::{NO_SITE, Site};

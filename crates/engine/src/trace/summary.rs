@@ -2,7 +2,7 @@
 
 use super::image::{Images, Pages};
 use super::lacks::sentences;
-use super::mapping::{EXTENT_MAX, RegisteredFile};
+use super::mapped_files::{EXTENT_MAX, RegisteredFile};
 use super::recording::{Act, Populated, Recording};
 use crate::kernel::ConfigError;
 use crate::message::{LINE_BYTES, PAGE_BYTES};

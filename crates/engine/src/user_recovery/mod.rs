@@ -5,7 +5,7 @@
 //! lines as the boot reads them -> image: one file for each file of the trace, of which only changed lines are written
 //!                              -> copy: of its own for each run, by reference where the file system can
 //!                              -> placeholders: the command with paths in it, and a file of marks if it asks for them
-//!                              -> seat: where it runs -> command: sh, or server: a fork; with a time limit
+//!                              -> slot: where it runs -> command: sh, or server: a fork; with a time limit
 //!                              -> verdict, kept for equal memory
 //!                              -> watch: what it reads, where one run is to decide many memories
 //! ```
@@ -19,11 +19,11 @@ mod image;
 mod output;
 mod placeholders;
 mod preflight;
-mod seats;
 mod server;
+mod slots;
 #[cfg(test)]
 mod tests;
-mod watch;
+mod watched_reads;
 
 use crate::kernel::{ConfigError, Failure, workers};
 use crate::message::{Line, LineBytes};
@@ -35,7 +35,7 @@ pub use placeholders::Occasion;
 use placeholders::names_memory;
 pub use preflight::Preflight;
 use rustc_hash::FxHashMap;
-use seats::{Prepared, Seats};
+use slots::{Prepared, Slots};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tempfile::TempDir;
-pub use watch::{Watched, WordRead};
+pub use watched_reads::{Watched, WordRead};
 
 /// Seconds that a run of the command may take by default.
 pub const TIMEOUT_SECONDS: u64 = 60;
@@ -107,7 +107,7 @@ impl Verdict {
     }
 
     /// What the command did, as a sentence without its subject.
-    pub fn told(&self, timeout_seconds: u64) -> String {
+    pub fn describe(&self, timeout_seconds: u64) -> String {
         let did = self.did(timeout_seconds);
         match self.said.as_str() {
             "" => format!("{did}, and printed nothing."),
@@ -142,7 +142,7 @@ pub struct OwnRecovery {
     pool: rayon::ThreadPool,
     /// Number of runs in progress.
     under_way: usize,
-    seats: Arc<Seats>,
+    slots: Arc<Slots>,
     tell: Sender<Over>,
     over: Receiver<Over>,
     /// Ends the runs in progress.
@@ -173,8 +173,8 @@ impl OwnRecovery {
             })?;
         let image = Image::create(&folder.path().join("image"), name, trace.files(), &trace.base())?;
         let files = image.names().len();
-        if settings.watcher.is_some() && files > watch::FILES_MAX {
-            let most = watch::FILES_MAX;
+        if settings.watcher.is_some() && files > watched_reads::FILES_MAX {
+            let most = watched_reads::FILES_MAX;
             return Err(ConfigError(format!(
                 "watch_reads: {name} has {files} files, and reads of {most} can be watched"
             )));
@@ -182,7 +182,7 @@ impl OwnRecovery {
         let pool = workers::pool(settings.jobs)?;
         let (tell, over) = channel();
         Ok(Self {
-            seats: Arc::new(Seats::new(&settings.command, named.event, folder.path(), image.pool())),
+            slots: Arc::new(Slots::new(&settings.command, named.event, folder.path(), image.pool())),
             settings,
             folder,
             image,
@@ -237,7 +237,7 @@ impl OwnRecovery {
     }
 
     /// How far the program had come, for a sentence; `None` if the command is not told.
-    pub fn told(&self, occasion: Occasion) -> Option<String> {
+    pub fn describe(&self, occasion: Occasion) -> Option<String> {
         let last = occasion.marks.checked_sub(1).filter(|_| self.named.marks);
         match last.map(|last| self.texts.text(last).unwrap_or_default()) {
             Some(text) if occasion.marks == 1 => Some(format!("after the first mark, '{text}'")),
@@ -273,13 +273,13 @@ impl OwnRecovery {
             self.image.copy_into(&self.untouched(digest))?;
         }
         let timeout = Duration::from_secs(self.settings.timeout_seconds);
-        let (tell, abort, seats) = (self.tell.clone(), Arc::clone(&self.abort), Arc::clone(&self.seats));
+        let (tell, abort, slots) = (self.tell.clone(), Arc::clone(&self.abort), Arc::clone(&self.slots));
         self.known.insert(digest, Known::Running);
         self.under_way += 1;
         self.pool.spawn(move || {
-            let ran = seats.run(&prepared, Limits { timeout, cancel: &abort });
-            // Whoever hears of the last run may drop the seats, and no server is to live on then.
-            drop(seats);
+            let ran = slots.run(&prepared, Limits { timeout, cancel: &abort });
+            // Whoever hears of the last run may drop the slots, and no server is to live on then.
+            drop(slots);
             // This fails only if nothing waits for the result any more.
             let _ = tell.send((digest, ran));
         });

@@ -206,7 +206,7 @@ fn answers(
                     prop_assert!(found == sent || overtaken, "read {token} of line {line}: write {found}, not {sent}");
                 }
                 Response::TransactionBegun { .. }
-                | Response::CounterBumped { .. }
+                | Response::CounterIncremented { .. }
                 | Response::Logged { .. }
                 | Response::TransactionEnded { .. } => {
                     unreachable!("nobody logs")

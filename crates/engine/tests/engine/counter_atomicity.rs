@@ -398,7 +398,7 @@ fn the_reference_catches_the_published_readings_and_a_promise_too_far() {
         // A neighbour's counter goes ahead of its data.
         let mut early = hardened(name);
         early.encryption.as_mut().unwrap().update = CounterUpdate::AtBump;
-        assert!(caught(atomic, &early), "{name} whose counter cache is updated at the bump");
+        assert!(caught(atomic, &early), "{name} whose counter cache is updated at the increment");
     }
     // A write-back misses the counter of the flush before it.
     let mut hasty = hardened("sca");

@@ -181,7 +181,7 @@ fn rest_encrypted(machine: &Machine, turns: &[(Ps, u64, Ps)]) -> Result<u64, Tes
         let now = system.now();
         for response in responses {
             match response {
-                Response::CounterBumped { core } => {
+                Response::CounterIncremented { core } => {
                     let line = u64::from(core);
                     let number = caches.versions.entry(line).or_insert(0);
                     *number += 1;

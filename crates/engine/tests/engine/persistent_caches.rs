@@ -216,7 +216,7 @@ fn registers_that_do_not_survive() {
 }
 
 #[test]
-fn counters_that_are_bumped_before_their_data_is_queued() {
+fn counters_that_are_incremented_before_their_data_is_queued() {
     let mut broken = find("bbe", Variant::Hardened);
     let parts: &mut Encryption = broken.encryption.as_mut().unwrap();
     parts.update = CounterUpdate::AtBump;

@@ -124,7 +124,7 @@ fn parts_that_leave_a_staged_pair_without_its_counter_block_are_refused_in_a_sen
     refused("sca", "stages it with the line", global, &|design| {
         design.encryption.as_mut().unwrap().write_path = WritePath::FlushedPairs;
     });
-    refused("fca", "appends it at the bump", global, &|design| {
+    refused("fca", "appends it at the increment", global, &|design| {
         design.encryption.as_mut().unwrap().write_path = WritePath::WriteThrough;
     });
     refused("secpm", "stages it with the line", global, &|design| {
@@ -144,7 +144,7 @@ fn parts_that_leave_a_staged_pair_without_its_counter_block_are_refused_in_a_sen
     refused("secpm", "stages it with the line", "with counter_update = \"with-data\"", &|design| {
         design.encryption.as_mut().unwrap().update = CounterUpdate::WithData;
     });
-    refused("write-through", "appends it at the bump", "with counter_update = \"with-data\"", &|design| {
+    refused("write-through", "appends it at the increment", "with counter_update = \"with-data\"", &|design| {
         design.encryption.as_mut().unwrap().update = CounterUpdate::WithData;
     });
 }

@@ -7,10 +7,10 @@ pub(super) use leak::leak;
 use super::counter::{AuditedCounter, CounterCipher};
 use super::durable::Durable;
 use super::facts::CounterLayout;
-use super::hardware_log::{UndoReport, told};
+use super::hardware_log::{UndoReport, describe};
+use super::line_record::{Id, Role};
 use super::lines::Lines;
-use super::record::{Id, Role};
-use super::shadow::ShadowCache;
+use super::shadow_cache::ShadowCache;
 use super::transaction::{Finding, Stage, Transactions};
 use crate::layout::Coverage;
 use crate::message::{CoreId, Line};
@@ -208,7 +208,7 @@ pub(super) fn transaction(
     };
     let report = finding.report;
     let recovery = match undo {
-        Some(undo) => told(undo),
+        Some(undo) => describe(undo),
         None => format!(
             "Recovery undid {} complete log entries ({} bytes) and abandoned {} incomplete ones.",
             report.undone, report.bytes_restored, report.abandoned

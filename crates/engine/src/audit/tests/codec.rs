@@ -164,7 +164,7 @@ impl LineCodec for TestCodec {
         let (major, minor) = self.counter(line, block);
         crypt_under(self.key(line), line, major, minor, plaintext)
     }
-    fn bump(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
+    fn increment(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
         if let CounterLayout::Words { coverage, .. } = self.counters {
             *register = (*register).max(1) + 1;
             let at = (line.0 % coverage.lines() as u64) as usize;
@@ -190,7 +190,7 @@ impl LineCodec for TestCodec {
         let (major, minor) = TestCodec::counter(self, line, block);
         Counter { major: status.and_then(|status| status.major_of(line)).unwrap_or(major), minor }
     }
-    fn advance(&self, old_major: u64, block: &mut LineBytes) {
+    fn increment_major(&self, old_major: u64, block: &mut LineBytes) {
         let minors = self.minors(block);
         *block = self.pack(old_major + 1, &minors);
     }

@@ -15,7 +15,7 @@ fn rules(auditor: &Auditor) -> Vec<(Rule, Line)> {
     auditor.violations().iter().map(|violation| (violation.rule, violation.line.unwrap())).collect()
 }
 
-fn told(auditor: &Auditor) -> &str {
+fn description(auditor: &Auditor) -> &str {
     &auditor.violations().last().unwrap().explanation
 }
 
@@ -27,7 +27,11 @@ fn a_visible_store_must_leave_or_have_persisted_and_fences_add_nothing() {
     store(&mut auditor, OLD[0], 5);
     assert!(!lose(&mut auditor, &[]));
     assert_eq!(rules(&auditor), [(Rule::Line, OLD[0])]);
-    assert!(told(&auditor).contains("what was last stored to it (event 1) must be readable"), "{}", told(&auditor));
+    assert!(
+        description(&auditor).contains("what was last stored to it (event 1) must be readable"),
+        "{}",
+        description(&auditor)
+    );
     auditor.fenced(0, 0);
     assert!(!lose(&mut auditor, &[]));
     let left = [block(1, 0, &[(OLD[0], 2)]), home(OLD[0], (0, 2), NEW)];
@@ -115,7 +119,11 @@ fn of_several_copies_that_of_the_highest_level_wins() {
     turned.reverse();
     assert!(lose(&mut auditor, &turned));
     assert!(!lose(&mut auditor, &both[..2]), "the older copy alone");
-    assert!(told(&auditor).contains("slot 4 of the shadow cache gives under counter 1"), "{}", told(&auditor));
+    assert!(
+        description(&auditor).contains("slot 4 of the shadow cache gives under counter 1"),
+        "{}",
+        description(&auditor)
+    );
     // The newer copy in the level below.
     let swapped = [slot(4, 1, OLD[0], NEW), states(1, &[tag]), slot(1, 1, OLD[0], [4; 64]), newest[1]];
     assert!(!lose(&mut auditor, &swapped));
@@ -150,7 +158,9 @@ fn a_slot_counts_if_its_tag_is_valid_and_its_stamp_has_not_been_consumed() {
     store(&mut auditor, FRESH, 5);
     assert!(!lose(&mut auditor, &[entry(true, 1)]));
     assert!(!lose(&mut auditor, &[slot(3, 1, FRESH, NEW)]));
-    assert!(told(&auditor).contains("slot 3 of the shadow cache") || told(&auditor).contains("No live slot"));
+    assert!(
+        description(&auditor).contains("slot 3 of the shadow cache") || description(&auditor).contains("No live slot")
+    );
     let beyond = states(0, &[None, None, None, Some((Line(1_000), true, 1))]);
     assert!(!lose(&mut auditor, &[slot(3, 1, FRESH, NEW), beyond]));
 }
@@ -166,7 +176,7 @@ fn plaintext_that_leaves_on_battery_is_found_once_and_fails_every_crash_point() 
     }
     assert_eq!(rules(&auditor), [(Rule::Plaintext, OLD[0])], "flagged so, the line is readable");
     assert_eq!(auditor.violation_count(), 1);
-    assert!(told(&auditor).contains("left in the clear at the power loss"), "{}", told(&auditor));
+    assert!(description(&auditor).contains("left in the clear at the power loss"), "{}", description(&auditor));
     assert!(lose(&mut auditor, &[block(1, 0, &[(OLD[0], 2)]), home(OLD[0], (0, 2), NEW)]));
     // Unencrypted and not flagged so, it is neither secret nor readable.
     auditor.event_over(0);
@@ -235,7 +245,7 @@ fn a_pad_of_the_run_is_used_for_a_power_loss_too_and_the_other_way_round_it_is_n
     store(&mut auditor, FRESH, 7);
     assert!(!lose(&mut auditor, &[home(FRESH, (0, 1), [7; 64])]));
     assert_eq!(rules(&auditor), [(Rule::PadReuse, FRESH)]);
-    assert!(told(&auditor).contains("that event 3 had already used"), "{}", told(&auditor));
+    assert!(description(&auditor).contains("that event 3 had already used"), "{}", description(&auditor));
 }
 
 /// The battery re-encrypts the lines of page 1, all except `except`, without naming the cached lines that they hold.
@@ -305,8 +315,12 @@ fn a_second_power_loss_may_repeat_a_pad_for_the_same_bytes_only() {
         assert_eq!(auditor.boot_over(leaks), clean, "counter {counter}, value {value}");
         if !clean {
             assert_eq!(rules(&auditor), [(Rule::PadReuse, OLD[0])]);
-            assert!(told(&auditor).contains("fails after event 1 and again"), "{}", told(&auditor));
-            assert!(told(&auditor).contains("that the power loss had already used"), "{}", told(&auditor));
+            assert!(description(&auditor).contains("fails after event 1 and again"), "{}", description(&auditor));
+            assert!(
+                description(&auditor).contains("that the power loss had already used"),
+                "{}",
+                description(&auditor)
+            );
         }
     }
 }
@@ -364,7 +378,11 @@ fn the_pads_of_the_next_power_loss_must_be_fresh() {
         assert_eq!(auditor.boot_over(leaks), fresh, "slot {slot}, counter {counter}");
         if !fresh {
             assert_eq!(rules(&auditor), [(Rule::PadReuse, REGION.data(slot))]);
-            assert!(told(&auditor).contains("the next power loss after the reboot"), "{}", told(&auditor));
+            assert!(
+                description(&auditor).contains("the next power loss after the reboot"),
+                "{}",
+                description(&auditor)
+            );
         }
     }
     // A populated line is stored with its first counter, even if nothing has persisted it.

@@ -321,10 +321,10 @@ impl Machine {
         let plaintext = self.cached(line);
         observer.write_arrived(0, line, &plaintext);
         let mut block = self.block(line);
-        if style != WriteStyle::PadReused && !self.codec.bump(line, &mut block, &mut self.register) {
+        if style != WriteStyle::PadReused && !self.codec.increment(line, &mut block, &mut self.register) {
             self.reencrypt(line.page(), observer, after_event);
             block = self.block(line);
-            assert!(self.codec.bump(line, &mut block, &mut self.register));
+            assert!(self.codec.increment(line, &mut block, &mut self.register));
         }
         self.blocks.insert(self.codec.coverage().block(line), block);
         let ciphertext = self.codec.encrypt(line, &plaintext, &block);

@@ -139,7 +139,7 @@ fn plaintext_that_leaves_the_chip_is_found() {
 }
 
 #[test]
-fn a_counter_that_is_not_bumped_reuses_a_pad_even_that_of_the_populated_base() {
+fn a_counter_that_is_not_incremented_reuses_a_pad_even_that_of_the_populated_base() {
     let (rules, auditor) =
         explore(7, false, true, ProgramFault::default(), OverflowStyle::Hardened, |write| match write {
             3 => WriteStyle::PadReused,

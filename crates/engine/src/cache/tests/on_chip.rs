@@ -26,14 +26,14 @@ pub(super) struct OnChip {
     counted: Vec<bool>,
     /// Whether a counter has been requested.
     asked: Vec<bool>,
-    pub(super) bumps: u64,
+    pub(super) increments: u64,
 }
 
 impl OnChip {
     pub(super) fn new(machine: &Machine, cores: u16, parts: CacheParts<'_>, lines: usize) -> Self {
         let (pads, persistent) = (parts.pads, parts.persistent);
         let slots = data_slots(machine, cores, pads);
-        OnChip { pads, persistent, slots, counted: vec![false; lines], asked: vec![false; lines], bumps: 0 }
+        OnChip { pads, persistent, slots, counted: vec![false; lines], asked: vec![false; lines], increments: 0 }
     }
 
     /// What a core does instead of `what`: such programs flush nothing, and hardware logs nothing if lines are
@@ -68,10 +68,10 @@ impl OnChip {
     }
 
     /// Handles the answer to the request for a counter.
-    pub(super) fn bumped(&mut self, line: Line) {
+    pub(super) fn incremented(&mut self, line: Line) {
         assert!(std::mem::replace(&mut self.asked[line.0 as usize], false));
         self.counted[line.0 as usize] = true;
-        self.bumps += 1;
+        self.increments += 1;
     }
 
     /// Handles a write of `line`; returns its bytes. `newest`: `None` if no bytes are kept.

@@ -34,20 +34,20 @@ fn store_at_once(c: &mut Hierarchy, now: u64, core: u16, l: Line, value: u8) {
 }
 
 /// The only request, which must be for a counter.
-fn bump(c: &mut Hierarchy) -> (u64, u16, Line) {
+fn increment(c: &mut Hierarchy) -> (u64, u16, Line) {
     let requests: Vec<_> = c.requests().collect();
     match requests[..] {
-        [MemoryRequest::BumpCounter { at, core, line }] => (at, core, line),
+        [MemoryRequest::IncrementCounter { at, core, line }] => (at, core, line),
         _ => panic!("one counter expected, got {requests:?}"),
     }
 }
 
 /// Makes `core` store `value` to a line that needs a counter, which comes at once.
-fn store_after_bump(c: &mut Hierarchy, now: u64, core: u16, l: Line, value: u8) {
+fn store_after_increment(c: &mut Hierarchy, now: u64, core: u16, l: Line, value: u8) {
     assert!(matches!(c.own(now, core, l, false), Access::At(_)));
     assert_eq!(c.prepare_store(now, core, l), Access::Pending);
-    assert_eq!(bump(c).2, l);
-    c.counter_bumped(now, core);
+    assert_eq!(increment(c).2, l);
+    c.counter_incremented(now, core);
     assert_eq!(wakes(c), [(core, Wake::Prepared { at: now })]);
     store_at_once(c, now, core, l, value);
 }
@@ -178,9 +178,9 @@ fn a_line_turns_dirty_under_its_next_counter_once() {
     assert!(matches!(c.own(1_000, 0, line(1), false), Access::At(_)));
     let hits = c.counts().l1.hits;
     assert_eq!(c.prepare_store(1_000, 0, line(1)), Access::Pending);
-    assert_eq!(bump(&mut c), (1_000 + 140_000, 0, line(1)));
+    assert_eq!(increment(&mut c), (1_000 + 140_000, 0, line(1)));
     assert!(c.on_chip().is_empty());
-    c.counter_bumped(2_000, 0);
+    c.counter_incremented(2_000, 0);
     assert_eq!(places(&c), [(0, 1, line(1), true)], "memory has it under the counter before");
     assert_eq!(wakes(&mut c), [(0, Wake::Prepared { at: 2_000 })]);
     store_at_once(&mut c, 2_000, 0, line(1), 0xa1);
@@ -203,12 +203,12 @@ fn a_line_turns_dirty_under_its_next_counter_once() {
 fn a_line_that_is_leaving_needs_a_counter_to_turn_dirty_again() {
     let mut c = caches(TIGHT, 1, CachePads::AesAtAccess);
     fill(&mut c, 0, 0, line(1));
-    store_after_bump(&mut c, 100, 0, line(1), 0xa1);
+    store_after_increment(&mut c, 100, 0, line(1), 0xa1);
     fill(&mut c, 200, 0, line(2));
     let (_, gone) = miss(&mut c, 300, 0, line(3));
     let (gone, token) = gone.expect("a write-back");
     assert_eq!(gone, line(1));
-    store_after_bump(&mut c, 400, 0, line(1), 0xa2);
+    store_after_increment(&mut c, 400, 0, line(1), 0xa2);
     assert_eq!(places(&c), [(0, 1, line(1), true), (2, 3, line(1), false)]);
     c.write_acked(500, token);
     assert_eq!(places(&c), [(0, 1, line(1), true)]);
@@ -221,9 +221,9 @@ fn a_line_read_by_another_core_while_its_counter_comes_is_dirty_with_its_writer(
     fill(&mut c, 0, 0, line(1));
     assert!(matches!(c.own(100, 0, line(1), false), Access::At(_)));
     assert_eq!(c.prepare_store(100, 0, line(1)), Access::Pending);
-    assert_eq!(bump(&mut c).1, 0);
+    assert_eq!(increment(&mut c).1, 0);
     assert!(matches!(c.load(200, 1, line(1), 0), Access::At(_)));
-    c.counter_bumped(300, 0);
+    c.counter_incremented(300, 0);
     let on_chip = c.on_chip();
     assert_eq!((on_chip.len(), on_chip[0].core, on_chip[0].level), (1, 0, 1));
     drop(wakes(&mut c));
@@ -243,7 +243,7 @@ fn a_line_that_leaves_another_cores_third_level_is_taken_when_it_has_left() {
     let levels = [(1, 1, 4, false), (1, 1, 4, false), (2, 1, 4, false)];
     let mut c = caches(levels, 2, CachePads::AesAtAccess);
     fill(&mut c, 0, 0, line(1));
-    store_after_bump(&mut c, 100, 0, line(1), 0xa1);
+    store_after_increment(&mut c, 100, 0, line(1), 0xa1);
     fill(&mut c, 200, 0, line(2));
     let (_, gone) = miss(&mut c, 300, 0, line(3));
     let (gone, token) = gone.expect("a write-back");
@@ -266,7 +266,7 @@ fn no_room_below(pads: CachePads, persistent: bool) -> Hierarchy {
     for (core, n) in [(0, 1), (1, 2)] {
         fill(&mut c, 0, core, line(n));
         match pads {
-            CachePads::AesAtAccess => store_after_bump(&mut c, 100, core, line(n), 0xa1),
+            CachePads::AesAtAccess => store_after_increment(&mut c, 100, core, line(n), 0xa1),
             _ => store_at_once(&mut c, 100, core, line(n), 0xa1),
         }
     }

@@ -29,7 +29,7 @@ enum Happens {
     Asks { core: CoreId },
     Begun { core: CoreId },
     Logged { core: CoreId },
-    Bumped { core: CoreId, line: Line },
+    Incremented { core: CoreId, line: Line },
     OwnsAgain { core: CoreId, line: Line },
     Ended { core: CoreId },
 }
@@ -278,13 +278,13 @@ impl World {
                 self.waits[usize::from(core)] = Waits::No;
                 self.at(now, Happens::Asks { core });
             }
-            Happens::Arrives(MemoryRequest::BumpCounter { core, line, .. }) => {
+            Happens::Arrives(MemoryRequest::IncrementCounter { core, line, .. }) => {
                 let at = now + 1 + self.random.below(100_000);
-                self.at(at, Happens::Bumped { core, line });
+                self.at(at, Happens::Incremented { core, line });
             }
-            Happens::Bumped { core, line } => {
-                self.on_chip.bumped(line);
-                self.caches.counter_bumped(now, core);
+            Happens::Incremented { core, line } => {
+                self.on_chip.incremented(line);
+                self.caches.counter_incremented(now, core);
             }
             Happens::Arrives(MemoryRequest::BeginTransaction { core, .. }) => {
                 let at = now + 1 + self.random.below(100_000);
@@ -393,7 +393,7 @@ impl World {
                     at
                 }
                 MemoryRequest::BeginTransaction { at, .. } | MemoryRequest::EndTransaction { at, .. } => at,
-                MemoryRequest::BumpCounter { at, line, .. } => {
+                MemoryRequest::IncrementCounter { at, line, .. } => {
                     self.on_chip.asks(line);
                     at
                 }
@@ -481,7 +481,7 @@ impl World {
         if !self.on_chip.flush_free() {
             self.flush_all();
         }
-        let asked = self.log_entries + self.on_chip.bumps;
+        let asked = self.log_entries + self.on_chip.increments;
         self.log.push(format!("{:?} {} {asked}", self.caches.counts(), self.checked));
         self.log
     }

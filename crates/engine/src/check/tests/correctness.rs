@@ -3,8 +3,8 @@
 use super::super::report::CheckedBy;
 use super::*;
 use crate::attribution::Place;
+use crate::check::program_state::ProgramState;
 use crate::check::report::merged;
-use crate::check::shadow::Shadow;
 
 #[test]
 fn a_store_that_nothing_flushes() {
@@ -108,22 +108,22 @@ fn two_mappings_of_a_file_are_the_same_memory() {
     let second = BASE + 0x10_0000;
     let stream = Stream::with_file().map(second, 0x1000, 0, 0).store(0x11, 0, 1, BASE, &[1]);
     let stream = stream.flush(0x14, 0, 2, second).fence(0x17, 0, 3);
-    assert_eq!(told(&checked(stream.end(0), &CheckSettings::default()).unwrap()), NOTHING);
+    assert_eq!(counted(&checked(stream.end(0), &CheckSettings::default()).unwrap()), NOTHING);
     let unmapped = Stream::with_file().store(0x11, 0, 1, BASE, &[1]).unmap(BASE, 0x1000);
-    assert_eq!(told(&checked(unmapped.end(0), &CheckSettings::default()).unwrap()), [("never-flushed", 1, 1)]);
+    assert_eq!(counted(&checked(unmapped.end(0), &CheckSettings::default()).unwrap()), [("never-flushed", 1, 1)]);
 }
 
 #[test]
 fn instructions_that_are_shown_alike_are_one_place() {
-    let mut shadow = Shadow::new(None, false);
+    let mut state = ProgramState::new(None, false);
     let program = Program::new().store(1, 0, 0).store(2, 1, 0).store(1, 2, 0);
-    let read = steps(program, &mut |step| shadow.take(step));
-    let (findings, _) = shadow.finish(None);
+    let read = steps(program, &mut |step| state.take(step));
+    let (findings, _) = state.finish(None);
     let line = Place { text: "pool.c:7".to_owned(), source: None, function: None, object: None };
     let found = merged(findings, &vec![line; 8], &read);
     let told: Vec<_> = found.iter().map(|finding| (finding.count, finding.example.record)).collect();
     // SYNC, FILE and MAP come first.
-    assert_eq!(told, [(3, 4)]);
+    assert_eq!(counted, [(3, 4)]);
 }
 
 #[test]
@@ -144,13 +144,13 @@ fn what_only_a_locked_instruction_fences_for_another_purpose_is_not_fenced() {
     let flushed = Program::new().store(1, 0, 0).clwb(2, 0);
     let report = flushed.clone().locked_elsewhere(3).report();
     assert!(!report.holds);
-    assert_eq!(told(&report), [("never-fenced", 1, 1)]);
+    assert_eq!(counted(&report), [("never-fenced", 1, 1)]);
     let finding = &report.findings[0];
     assert_eq!(finding.fenced_by.as_ref().map(|by| by.text.as_str()), Some("0x3"));
     let told_of = "It is fenced only by the locked instruction at 0x3, which is executed for another purpose.";
     assert!(finding.sentence.ends_with(told_of), "{}", finding.sentence);
     let past = Program::new().past_caches(1, 0, 0).locked_elsewhere(3).report();
-    assert_eq!(told(&past), [("non-temporal-not-fenced", 1, 1)]);
+    assert_eq!(counted(&past), [("non-temporal-not-fenced", 1, 1)]);
     assert!(past.findings[0].fenced_by.is_some());
     // Of another thread it is nothing; before the flush, too.
     let other = flushed.clone().thread(1).locked_elsewhere(3).report();

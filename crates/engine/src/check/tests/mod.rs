@@ -93,7 +93,7 @@ impl Program {
 
     /// The findings: kind, source line, count; with the later source line, if there is one.
     fn found(self) -> Vec<(&'static str, u64, u64)> {
-        told(&self.report())
+        counted(&self.report())
     }
 }
 
@@ -111,7 +111,7 @@ fn steps(program: Program, show: &mut dyn FnMut(Step<'_>)) -> StepsRead {
     read.unwrap()
 }
 
-fn told(report: &CheckReport) -> Vec<(&'static str, u64, u64)> {
+fn counted(report: &CheckReport) -> Vec<(&'static str, u64, u64)> {
     report.findings.iter().map(|finding| (finding.kind.name(), line_of(&finding.at.text), finding.count)).collect()
 }
 

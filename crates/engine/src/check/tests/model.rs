@@ -1,7 +1,7 @@
 //! Random programs against a naive model: every store by itself, every rule by a look at the whole history.
 
 use super::*;
-use crate::check::shadow::Shadow;
+use crate::check::program_state::ProgramState;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -227,11 +227,11 @@ fn long_programs_without_a_fence_are_counted_exactly() {
     for _ in 0..20_000 {
         program = program.store(1, 0, 0).clwb(2, 0);
     }
-    let mut shadow = Shadow::new(None, false);
+    let mut state = ProgramState::new(None, false);
     let mut most = 0;
     steps(program.clone(), &mut |step| {
-        shadow.take(step);
-        most = shadow.lines.values().map(|pending| pending.stores.len()).fold(most, usize::max);
+        state.take(step);
+        most = state.lines.values().map(|pending| pending.stores.len()).fold(most, usize::max);
     });
     // The first store, those after a flush, and the newest, which no flush covers.
     assert_eq!(most, 3, "groups of stores");

@@ -36,7 +36,7 @@ fn a_flush_of_a_clean_line() {
 fn a_flush_of_memory_that_is_not_persistent() {
     let outside = Program(Stream::with_file().flush(0x14, 0, 1, 0x1000)).sfence(2);
     let report = outside.report();
-    assert_eq!(told(&report), [("volatile-flush", 1, 1)]);
+    assert_eq!(counted(&report), [("volatile-flush", 1, 1)]);
     let example = &report.findings[0].example;
     assert_eq!((example.address, example.offset, &example.file, report.counts.flushes), (Some(0x1000), None, &None, 0));
 }

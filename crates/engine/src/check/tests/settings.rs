@@ -10,16 +10,16 @@ fn marked(program: Program, mark: &str) -> Result<CheckReport, ConfigError> {
 #[test]
 fn stores_must_be_durable_at_a_mark() {
     let late = Program::new().store(1, 0, 0).mark("done").clwb(2, 0).sfence(3);
-    assert_eq!(told(&marked(late.clone(), "done").unwrap()), [("never-flushed", 1, 1)]);
+    assert_eq!(counted(&marked(late.clone(), "done").unwrap()), [("never-flushed", 1, 1)]);
     assert_eq!(late.clone().found(), NOTHING);
     let flushed = Program::new().store(1, 0, 0).clwb(2, 0).mark("|done").sfence(3);
-    assert_eq!(told(&marked(flushed, "done").unwrap()), [("never-fenced", 1, 1)]);
+    assert_eq!(counted(&marked(flushed, "done").unwrap()), [("never-fenced", 1, 1)]);
     let durable = Program::new().store(1, 0, 0).clwb(2, 0).sfence(3).mark("done");
     let report = marked(durable, "done").unwrap();
-    assert_eq!((told(&report), report.counts.marks), (NOTHING.to_vec(), 1));
+    assert_eq!((counted(&report), report.counts.marks), (NOTHING.to_vec(), 1));
     // Each store once, however many marks follow, and those after the mark at the end.
     let many = Program::new().store(1, 0, 0).mark("done").store(1, 0, 0).mark("done").mark("done").store(1, 0, 1);
-    assert_eq!(told(&marked(many, "done").unwrap()), [("never-flushed", 1, 3)]);
+    assert_eq!(counted(&marked(many, "done").unwrap()), [("never-flushed", 1, 3)]);
     let refused = marked(late, "dun").unwrap_err().to_string();
     assert_eq!(refused, "t.cptrace: mark: the program sets no mark 'dun'");
 }
@@ -32,7 +32,7 @@ fn a_trace_that_is_cut_off_is_checked_if_that_is_allowed() {
     assert!(refused.ends_with("--allow-truncated checks that part"), "{refused}");
     let settings = CheckSettings { allow_truncated: true, ..CheckSettings::default() };
     let report = checked(bytes, &settings).unwrap();
-    assert_eq!(told(&report), [("never-flushed", 1, 1)]);
+    assert_eq!(counted(&report), [("never-flushed", 1, 1)]);
     assert_eq!(report.cut_off.map(|cut| cut.records), Some(4));
 }
 

@@ -2,8 +2,8 @@
 //! blocks.
 
 use super::super::encrypted::Encrypted;
+use super::super::in_flight::{BankRead, CounterWaiter, Fetch, MetadataWaiter};
 use super::super::integrity::shadow_table::Noted;
-use super::super::request::{BankRead, CounterWaiter, Fetch, MetadataWaiter};
 use crate::layout::TreePlace;
 use crate::message::{
     ControllerEvent, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer,
@@ -118,9 +118,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         for waiter in &fetch.waiters {
             match *waiter {
                 CounterWaiter::Write(write) => self.counter_ready(write),
-                CounterWaiter::Append(write) => self.memory.admission.ask(write),
+                CounterWaiter::Append(write) => self.memory.admission.claim(write),
                 CounterWaiter::Read(read) => self.counter_known(read),
-                CounterWaiter::Pair(write) => self.want_counter_entry(write),
+                CounterWaiter::Pair(write) => self.claim_counter_entry(write),
                 CounterWaiter::Writeback(writeback) => self.try_writeback(writeback),
             }
         }

@@ -1,6 +1,6 @@
 //! The counter side of the controller: the counter cache, the global counter's register, and fetches of counter blocks.
 
-use super::super::request::Fetch;
+use super::super::in_flight::Fetch;
 use super::metadata_cache::MetadataCache;
 use crate::config::{Machine, MetadataCache as MetadataPlacement};
 use crate::kernel::{Ps, Slab};
@@ -52,9 +52,12 @@ pub fn counter_cache_host_bytes(machine: &Machine, store: CounterStore, cores: u
 pub fn metadata_shape(machine: &Machine, store: CounterStore, cores: u16) -> MetadataShape {
     let (bytes, entry_bytes) = cache_shape(machine, store, cores);
     let config = &machine.integrity;
-    let apart = config.metadata_cache == MetadataPlacement::Apart;
-    let apart = apart.then(|| MetadataCache::shape(config.metadata_cache_size.0, 64, config.metadata_cache_ways));
-    MetadataShape { counters: MetadataCache::shape(bytes, entry_bytes, machine.controller.counter_cache_ways), apart }
+    let separate = config.metadata_cache == MetadataPlacement::Apart;
+    let separate = separate.then(|| MetadataCache::shape(config.metadata_cache_size.0, 64, config.metadata_cache_ways));
+    MetadataShape {
+        counters: MetadataCache::shape(bytes, entry_bytes, machine.controller.counter_cache_ways),
+        separate,
+    }
 }
 
 /// Latency of the counter cache, in picoseconds.

@@ -9,7 +9,7 @@
 //! queued, from when on they survive (sections 3.2.2 and 4.1, Figure 8a).
 
 use super::super::encrypted::Encrypted;
-use super::super::request::{Cipher, CounterRequest, CounterWaiter, Origin, Stage, Write};
+use super::super::in_flight::{Cipher, CounterClaim, CounterWaiter, Origin, Stage, Write};
 use crate::config::CounterAtomicOrder;
 use crate::message::{CoreId, DevicePort, Line, LineBytes, MediaLine, Observer};
 use crate::parts::{Admit, Counter};
@@ -59,12 +59,12 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         is_pair && self.engine.pair_order.waits(core, slot)
     }
 
-    /// Requests an entry for the counter block of write `slot`, whose data is queued.
-    pub fn want_counter_entry(&mut self, slot: u32) {
+    /// Claims an entry for the counter block of write `slot`, whose data is queued.
+    pub fn claim_counter_entry(&mut self, slot: u32) {
         self.memory.writes[slot].stage = Stage::Unready;
         let id = self.engine.counters.block(self.memory.writes[slot].line);
         if self.engine.counters.cache.contains(MediaLine::counter(id)) || self.view().on_chip_block(id).is_some() {
-            self.memory.admission.ask_counter(CounterRequest::Pair(slot));
+            self.memory.admission.claim_counter(CounterClaim::Pair(slot));
         } else {
             self.fetch_counter(id, Some(CounterWaiter::Pair(slot)));
         }
@@ -86,8 +86,8 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             let updates = counters.fetch_of(id).map(|fetch| &counters.fetches[fetch].updates);
             updates.is_none_or(|updates| updates.iter().all(|(other, _)| *other != line))
         });
-        let bump = self.memory.writes.next_bump();
-        self.append_newest_counter(id, block, bump);
+        let increment = self.memory.writes.next_increment();
+        self.append_newest_counter(id, block, increment);
         if self.engine.write_path_of(origin).at_encrypted(counter_atomic) != Admit::Unready {
             // The data has left separately.
             return self.finish_write(slot);

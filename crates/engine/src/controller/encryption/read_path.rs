@@ -2,8 +2,8 @@
 //! happens while the array is being read can tear them; the rest is timing.
 
 use super::super::encrypted::Encrypted;
+use super::super::in_flight::{CounterWaiter, LineWaiter, Origin, Read};
 use super::super::interface::Response;
-use super::super::request::{CounterWaiter, LineWaiter, Origin, Read};
 use crate::kernel::{Ps, prefetch};
 use crate::message::{
     Circuit, Content, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer, xor,
@@ -142,9 +142,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let pad_at = if blank {
             known
         } else {
-            let latency = self.engine.units.pad;
-            let (unit, done) = self.engine.units.read_pad(known);
-            self.memory.observer.pad(line, Circuit::Read(unit), done - latency, done);
+            let latency = self.engine.circuits.pad;
+            let (circuit, done) = self.engine.circuits.read_pad(known);
+            self.memory.observer.pad(line, Circuit::Read(circuit), done - latency, done);
             self.memory.meter.count_pad(latency);
             done
         };

@@ -5,8 +5,8 @@
 //! line. The other lines are read with the old counters and written with the new ones. Other pages are not affected.
 
 use super::super::encrypted::Encrypted;
+use super::super::in_flight::{LineWaiter, Origin};
 use super::super::interface::RsrSnapshot;
-use super::super::request::{LineWaiter, Origin};
 use crate::message::{
     Content, ControllerEvent, DevicePort, LINES_PER_PAGE, Line, LineBytes, MediaLine, Observer, Page,
 };
@@ -23,7 +23,7 @@ pub(in crate::controller) struct Rsr {
     pub page: Page,
     pub old_major: u64,
     done: u64,
-    /// The block before the major counter advanced, for reading lines that are not done.
+    /// The block before the major counter was incremented, for reading lines that are not done.
     pub old_block: Option<LineBytes>,
     /// Whether lines are to be sent in this event.
     stepping: bool,

@@ -4,9 +4,9 @@
 //! engine of the cache re-encrypts it in place.
 
 use super::super::encrypted::Encrypted;
+use super::super::in_flight::{LineWaiter, Origin, Stage, Turn};
 use super::super::interface::Response;
-use super::super::request::{LineWaiter, Origin, Stage, Turn};
-use super::write_path::Bumped;
+use super::write_path::Incremented;
 use crate::message::{ControllerEvent, DevicePort, Observer, xor};
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
@@ -44,14 +44,14 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             self.reencrypt_line(index);
             return self.memory.writes.finish(slot);
         }
-        let Some(Bumped { counter, renews, .. }) = self.bump_in_block(slot, true) else { return };
+        let Some(Incremented { counter, renews, .. }) = self.increment_in_block(slot, true) else { return };
         self.engine.resident.insert(line.0, counter);
         self.memory.meter.stats.pads += 1;
         if renews {
             self.line_renewed(line);
         }
         match turn {
-            Turn::Dirty(core) => self.memory.responses.push(Response::CounterBumped { core }),
+            Turn::Dirty(core) => self.memory.responses.push(Response::CounterIncremented { core }),
             Turn::Renewed(_) => {
                 self.engine.rsr.under_way -= 1;
                 self.memory.next(ControllerEvent::ReencryptStep);

@@ -1,13 +1,13 @@
 //! A write from its arrival until its pad is ready (model.md section 4; secpm Figures 6 and 7).
 
 use super::super::encrypted::Encrypted;
-use super::super::request::{Cipher, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write};
+use super::super::in_flight::{Cipher, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write};
 use crate::kernel::Ps;
 use crate::message::{Circuit, ControllerEvent, DevicePort, Line, LineBytes, MediaLine, Observer, xor};
 use crate::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 
 /// The result of incrementing the counter of a write.
-pub(in crate::controller) struct Bumped {
+pub(in crate::controller) struct Incremented {
     pub counter: Counter,
     /// The page's block, if the counter is in one.
     pub block: LineBytes,
@@ -29,7 +29,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let behind = match origin {
             Origin::Caches(_) | Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => self.memory.writes.has(line),
             Origin::Reencryption(_) => {
-                self.engine.units.staged.iter().any(|&other| self.memory.writes[other].line == line)
+                self.engine.circuits.staged.iter().any(|&other| self.memory.writes[other].line == line)
             }
         };
         self.memory.writes.arrive(slot, behind);
@@ -55,13 +55,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             Cipher::Counter | Cipher::Turn(_) => {}
             Cipher::Feedback(of) => return self.join_chain(slot, of),
             Cipher::None | Cipher::Resident => {
-                let bump = self.memory.writes.next_bump();
+                let increment = self.memory.writes.next_increment();
                 let write = &mut self.memory.writes[slot];
                 write.ciphertext = write.plaintext();
-                write.stage = Stage::WantsSlots;
+                write.stage = Stage::ClaimsEntry;
                 write.counter_admitted = true;
-                write.bump = bump;
-                return self.memory.admission.ask(slot);
+                write.increment = increment;
+                return self.memory.admission.claim(slot);
             }
         }
         if !matches!(origin, Origin::Reencryption(_) | Origin::Turn(Turn::Renewed(_)))
@@ -101,20 +101,20 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     pub fn counter_ready(&mut self, slot: u32) {
         match self.memory.writes[slot].origin {
             Origin::Turn(turn) => self.turn(slot, turn),
-            _ => self.want_unit(slot),
+            _ => self.request_circuit(slot),
         }
     }
 
     /// Requests an AES circuit for the write in `slot`, which can be encrypted.
-    pub fn want_unit(&mut self, slot: u32) {
-        self.memory.writes[slot].stage = Stage::WantsUnit;
-        self.engine.units.want(slot);
+    pub fn request_circuit(&mut self, slot: u32) {
+        self.memory.writes[slot].stage = Stage::AwaitsCircuit;
+        self.engine.circuits.request(slot);
     }
 
     /// Gives free circuits to the writes that have waited longest. If a write must append its counter block separately,
     /// that is admitted before the next write takes a circuit.
     pub fn hand_out_units(&mut self) {
-        while let Some(slot) = self.engine.units.take_waiting() {
+        while let Some(slot) = self.engine.circuits.take_waiting() {
             match self.engine.cipher_of(self.memory.writes[slot].origin) {
                 Cipher::Feedback(_) => self.begin_feedback(slot),
                 Cipher::Counter => self.begin_pad(slot),
@@ -138,9 +138,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let (defers, at_bump) = (path.defers_counter(counter_atomic), path.at_bump());
         let at_encrypted = path.at_encrypted(counter_atomic);
         let global = self.engine.counters.scheme.global();
-        let bumped = if global { Some(self.bump_register(line, defers)) } else { self.bump_in_block(slot, defers) };
-        let Some(Bumped { counter, block, renews }) = bumped else { return };
-        self.occupy_unit(slot, self.engine.units.pad);
+        let incremented =
+            if global { Some(self.increment_register(line, defers)) } else { self.increment_in_block(slot, defers) };
+        let Some(Incremented { counter, block, renews }) = incremented else { return };
+        self.occupy_circuit(slot, self.engine.circuits.pad);
         let write = &mut self.memory.writes[slot];
         write.counter = counter;
         write.block = block;
@@ -149,29 +150,29 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             defers || matches!(at_encrypted, Admit::Unready | Admit::DataThenCounter | Admit::Inline);
         write.owes_counter = at_bump == Admit::Counter;
         if write.owes_counter {
-            self.memory.admission.ask(slot);
+            self.memory.admission.claim(slot);
         }
     }
 
     /// Gives a free circuit to the write in `slot` for the time `latency`.
-    pub fn occupy_unit(&mut self, slot: u32, latency: Ps) {
+    pub fn occupy_circuit(&mut self, slot: u32, latency: Ps) {
         self.memory.meter.count_pad(latency);
-        let (unit, round) = self.engine.units.occupy(slot);
-        let bump = self.memory.writes.next_bump();
+        let (circuit, round) = self.engine.circuits.occupy(slot);
+        let increment = self.memory.writes.next_increment();
         let now = self.memory.now();
         let write = &mut self.memory.writes[slot];
         write.stage = Stage::Encrypting;
-        write.bump = bump;
-        write.unit = unit;
-        self.memory.observer.pad(write.line, Circuit::Write(unit), now, now + latency);
+        write.increment = increment;
+        write.circuit = circuit;
+        self.memory.observer.pad(write.line, Circuit::Write(circuit), now, now + latency);
         self.memory.queue.schedule(now + latency, ControllerEvent::PadReady { slot });
         if let Some(round) = round {
-            self.memory.queue.schedule(now + round, ControllerEvent::CircuitFree { unit });
+            self.memory.queue.schedule(now + round, ControllerEvent::CircuitFree { circuit });
         }
     }
 
     /// Gives the write of `line` the next value of the global counter.
-    fn bump_register(&mut self, line: Line, defers: bool) -> Bumped {
+    fn increment_register(&mut self, line: Line, defers: bool) -> Incremented {
         let counters = &mut self.engine.counters;
         let NextCounter::Is(counter) = counters.scheme.next(&[0; 64], 0, counters.register) else {
             unreachable!("a global counter does not overflow")
@@ -180,11 +181,11 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if counters.update == CounterUpdate::AtBump {
             self.update_counter(line, counter, defers);
         }
-        Bumped { counter, block: [0; 64], renews: false }
+        Incremented { counter, block: [0; 64], renews: false }
     }
 
     /// Gives the write in `slot` its line's next counter in the block of its page; `None` if it must wait.
-    pub fn bump_in_block(&mut self, slot: u32, defers: bool) -> Option<Bumped> {
+    pub fn increment_in_block(&mut self, slot: u32, defers: bool) -> Option<Incremented> {
         let Write { line, origin, .. } = self.memory.writes[slot];
         let counters = &mut self.engine.counters;
         let (id, index) = (counters.block(line), counters.index(line));
@@ -206,31 +207,31 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             }
             NextCounter::Overflow => {
                 let old = *block;
-                scheme.advance_major(block, self.engine.rules.minor_reset);
+                scheme.increment_major(block, self.engine.rules.minor_reset);
                 (restarted(block), Some(old))
             }
         };
         if now {
             scheme.set(block, index, counter);
         }
-        let bumped = Bumped { counter, block: *block, renews: old.is_some() || renewed };
+        let incremented = Incremented { counter, block: *block, renews: old.is_some() || renewed };
         if defers && (now || old.is_some()) {
             self.counter_dirty(id);
         }
         if let Some(old) = old {
             self.begin_reencryption(line, old, counter.major - 1);
-            self.major_advanced(id, &bumped.block);
+            self.major_incremented(id, &incremented.block);
         }
-        Some(bumped)
+        Some(incremented)
     }
 
-    /// `ControllerEvent::PadReady`: the line is encrypted and requests an entry of the queue.
+    /// `ControllerEvent::PadReady`: the line is encrypted and claims an entry of the queue.
     pub fn pad_ready(&mut self, slot: u32) {
         let write = &mut self.memory.writes[slot];
-        self.engine.units.encrypted(write.unit);
+        self.engine.circuits.encrypted(write.circuit);
         if let Cipher::Feedback(of) = self.engine.cipher_of(write.origin) {
             self.feedback_done(slot, of);
-            return self.wants_slots(slot);
+            return self.claim_entry(slot);
         }
         if self.memory.bytes {
             let pad = self.engine.pads.pad(write.line, write.counter);
@@ -240,19 +241,19 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if self.engine.integrity.is_some() {
             self.authenticate(slot);
         } else {
-            self.wants_slots(slot);
+            self.claim_entry(slot);
         }
     }
 
-    /// The write in `slot` has everything that goes with it and requests an entry of the queue.
-    pub fn wants_slots(&mut self, slot: u32) {
+    /// The write in `slot` has everything that goes with it and claims an entry of the queue.
+    pub fn claim_entry(&mut self, slot: u32) {
         let write = &mut self.memory.writes[slot];
-        write.stage = Stage::WantsSlots;
+        write.stage = Stage::ClaimsEntry;
         if write.owes_counter {
             // It has requested one already, and no longer holds back later writes of its page.
             self.memory.admission.look_again();
         } else {
-            self.memory.admission.ask(slot);
+            self.memory.admission.claim(slot);
         }
     }
 }

@@ -2,9 +2,9 @@
 //! to the counter write queue, ready, and stays in the cache.
 
 use super::super::encrypted::Encrypted;
+use super::super::in_flight::{CounterClaim, CounterWaiter, Writeback};
 use super::super::interface::Response;
 use super::super::queues::memory::Memory;
-use super::super::request::{CounterRequest, CounterWaiter, Writeback};
 use crate::kernel::Slab;
 use crate::message::{CounterBlock, DevicePort, Line, MediaLine, Observer, WriteToken};
 use crate::parts::WritebackOrder;
@@ -61,7 +61,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             }
         }
         if counters.cache.is_dirty(MediaLine::counter(id)) {
-            self.memory.admission.ask_counter(CounterRequest::Writeback(slot));
+            self.memory.admission.claim_counter(CounterClaim::Writeback(slot));
         } else {
             self.memory.acknowledge_writeback(slot);
         }
@@ -88,9 +88,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if counters.cache.is_dirty(MediaLine::counter(id)) {
             let block = *counters.cache.peek(MediaLine::counter(id)).expect("a dirty block is in the cache");
             self.counter_clean(id);
-            let bump = self.memory.writes.next_bump();
-            self.append_newest_counter(id, block, bump);
-            self.block_went_alone(id, bump);
+            let increment = self.memory.writes.next_increment();
+            self.append_newest_counter(id, block, increment);
+            self.block_went_alone(id, increment);
         }
         self.memory.acknowledge_writeback(slot);
     }

@@ -2,8 +2,8 @@
 //! is encrypted, and take effect in the event that admits what they cover.
 
 use super::super::encrypted::Encrypted;
+use super::super::in_flight::{Cipher, Eviction, MetadataWaiter, Read, Stage, Write};
 use super::super::interface::IntegrityParts;
-use super::super::request::{Cipher, Eviction, MetadataWaiter, Read, Stage, Write};
 use crate::layout::{TreePlace, TreeShape};
 use crate::message::{ControllerEvent, CounterBlock, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer};
 use crate::parts::{Counted, MacWrite, RootUpdate, TreeLeaves, TreeUpdate};
@@ -57,9 +57,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         self.memory.queue.schedule(at, ControllerEvent::Authenticated { slot });
     }
 
-    /// `ControllerEvent::Authenticated`: the write in `slot` requests an entry of the queue.
+    /// `ControllerEvent::Authenticated`: the write in `slot` claims an entry of the queue.
     pub fn authenticated(&mut self, slot: u32) {
-        self.wants_slots(slot);
+        self.claim_entry(slot);
     }
 
     /// Begins to check the read in `slot`, whose line comes from the media.
@@ -129,9 +129,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         cached.copied().unwrap_or_else(|| self.view().newest_block(self.memory.device, id))
     }
 
-    /// The major counter of the block `id`, which is now `block`, has advanced, and the status register says so: the tree
+    /// The major counter of the block `id`, which is now `block`, has been incremented, and the status register says so: the tree
     /// changes with the register if it protects current counters.
-    pub fn major_advanced(&mut self, id: CounterBlock, block: &LineBytes) {
+    pub fn major_incremented(&mut self, id: CounterBlock, block: &LineBytes) {
         if self.engine.tree().is_some_and(|tree| tree.parts.leaves == TreeLeaves::Current) {
             let mut block = *block;
             self.update_tree(id, &mut block);
@@ -224,8 +224,8 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         self.put_in_metadata_cache(media, parent, true);
         if counted == Counted::LowBitsWrapped {
             self.put_in_metadata_cache(media, parent, false);
-            let bump = self.memory.writes.last_bump();
-            self.memory.admission.evict(Eviction { media, block: parent, bump, waits_for_parent: false });
+            let increment = self.memory.writes.last_increment();
+            self.memory.admission.evict(Eviction { media, block: parent, increment, waits_for_parent: false });
         }
     }
 
@@ -277,7 +277,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             let waiting = self.memory.admission.evictions.iter_mut().find(|eviction| eviction.media == media);
             match waiting {
                 Some(eviction) => eviction.block = block,
-                None if !dirty => self.append_block(media, block, self.memory.writes.last_bump()),
+                None if !dirty => self.append_block(media, block, self.memory.writes.last_increment()),
                 None => {}
             }
         }

@@ -3,7 +3,7 @@
 
 use super::super::encrypted::Encrypted;
 use super::super::encryption::metadata_cache::Evicted;
-use super::super::request::{BankRead, Eviction, MetadataFetch, MetadataWaiter};
+use super::super::in_flight::{BankRead, Eviction, MetadataFetch, MetadataWaiter};
 use super::shadow_table::Noted;
 use crate::layout::TreePlace;
 use crate::message::{
@@ -258,7 +258,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         }
     }
 
-    /// Handles what was evicted from a cache. A dirty block requests an entry of the queue, in a lazy tree when the node
+    /// Handles what was evicted from a cache. A dirty block claims an entry of the queue, in a lazy tree when the node
     /// above it is there to vouch for it.
     pub fn evicted(&mut self, evicted: Option<Evicted>) {
         let Some(Evicted { media, block, dirty }) = evicted else { return };
@@ -272,7 +272,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if self.engine.leaves_at_once() {
             self.mark_stale(media, false);
         }
-        let bump = self.memory.writes.last_bump();
+        let increment = self.memory.writes.last_increment();
         let lazy = self.engine.tree().is_some_and(|tree| tree.parts.update != TreeUpdate::Eager);
         let parent = TreePlace::of(media).filter(|_| lazy).and_then(|place| self.engine.parent_of(place));
         // Beside a shadow table it leaves in this event, because its entry is about to be replaced.
@@ -281,7 +281,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let mut older = self.memory.admission.evictions.iter().filter(|eviction| eviction.media == media);
         let waits_for_parent = older.any(|eviction| eviction.waits_for_parent)
             || parent.is_some_and(|(node, _)| !self.vouching_node(node, MetadataWaiter::Eviction(media)));
-        self.memory.admission.evict(Eviction { media, block, bump, waits_for_parent });
+        self.memory.admission.evict(Eviction { media, block, increment, waits_for_parent });
     }
 
     /// The node that vouches for the evicted block `media` is there.

@@ -10,8 +10,8 @@ pub(super) mod stale_blocks;
 
 use super::encrypted::EncryptionEngine;
 use super::encryption::metadata_cache::MetadataCache;
+use super::in_flight::{Cipher, MetadataFetch};
 use super::interface::{IntegrityParts, TreeParts};
-use super::request::{Cipher, MetadataFetch};
 use crate::config::{self, Machine};
 use crate::kernel::{Ps, Slab, ns_to_ps};
 use crate::layout::{MetadataShape, TreePlace, TreeShape};
@@ -25,7 +25,7 @@ use stale_blocks::StaleBlocks;
 pub(super) struct Integrity {
     pub parts: IntegrityParts,
     /// The cache of MACs and nodes; `None` if they share the counter cache.
-    pub apart: Option<MetadataCache>,
+    pub separate: Option<MetadataCache>,
     /// The root against which nodes are verified; zeros if there is no tree.
     pub root: LineBytes,
     /// The root of the counter blocks that have persisted, if it is updated by a shortcut past the nodes between.
@@ -52,11 +52,12 @@ impl Integrity {
     /// `caches`: the shape of the metadata caches.
     pub fn new(machine: &Machine, parts: IntegrityParts, caches: MetadataShape) -> Self {
         let config = &machine.integrity;
-        let apart = config.metadata_cache == config::MetadataCache::Apart;
+        let separate = config.metadata_cache == config::MetadataCache::Apart;
         let root = parts.tree.as_ref().map_or([0; 64], |tree| tree.scheme.initial(tree.shape.root().into()));
-        let apart = apart.then(|| MetadataCache::new(config.metadata_cache_size.0, 64, config.metadata_cache_ways));
+        let separate =
+            separate.then(|| MetadataCache::new(config.metadata_cache_size.0, 64, config.metadata_cache_ways));
         Self {
-            apart,
+            separate,
             root,
             shortcut: root,
             fetches: Slab::default(),
@@ -78,11 +79,11 @@ impl Integrity {
 
     /// The cache that `media` belongs to, where `counters` is that of counter blocks.
     pub fn cache_of<'c>(
-        apart: &'c Option<MetadataCache>,
+        separate: &'c Option<MetadataCache>,
         counters: &'c MetadataCache,
         media: MediaLine,
     ) -> &'c MetadataCache {
-        apart.as_ref().filter(|_| !media.is_counter()).unwrap_or(counters)
+        separate.as_ref().filter(|_| !media.is_counter()).unwrap_or(counters)
     }
 
     /// The register of the root, if there is a tree.
@@ -225,8 +226,8 @@ impl EncryptionEngine {
 
     /// The cache of lines of MACs and tree nodes.
     pub fn metadata_cache(&mut self) -> &mut MetadataCache {
-        let apart = self.integrity.as_mut().and_then(|integrity| integrity.apart.as_mut());
-        apart.unwrap_or(&mut self.counters.cache)
+        let separate = self.integrity.as_mut().and_then(|integrity| integrity.separate.as_mut());
+        separate.unwrap_or(&mut self.counters.cache)
     }
 
     /// The MAC that moves with `line`, if MACs are stored beside their lines and the line has one.

@@ -28,7 +28,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let Some(integrity) = &mut self.engine.integrity else { return };
         let Some(table) = &mut integrity.table else { return };
         let counters = &self.engine.counters.cache;
-        let cache = Integrity::cache_of(&integrity.apart, counters, media);
+        let cache = Integrity::cache_of(&integrity.separate, counters, media);
         let first = if std::ptr::eq(cache, counters) { 0 } else { counters.slots() };
         let Some((slot, block)) = cache.slot(media).zip(cache.peek(media)) else { return };
         if let Some((line, bytes)) = table.note(first + slot, media, block, noted, self.memory.bytes) {
@@ -40,7 +40,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     fn note_set(&mut self, media: MediaLine) {
         let Some(integrity) = &mut self.engine.integrity else { return };
         let Some(stale) = integrity.stale.as_mut().filter(|_| self.memory.bytes) else { return };
-        let cache = Integrity::cache_of(&integrity.apart, &self.engine.counters.cache, media);
+        let cache = Integrity::cache_of(&integrity.separate, &self.engine.counters.cache, media);
         let blocks = cache.dirty_beside(media).filter_map(|(media, block)| Some((TreePlace::of(media)?, *block)));
         stale.set_changed(media, blocks);
     }

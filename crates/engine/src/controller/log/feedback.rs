@@ -3,7 +3,7 @@
 //! blocks.
 
 use super::super::encrypted::Encrypted;
-use super::super::request::LogWrite;
+use super::super::in_flight::LogWrite;
 use crate::message::{DevicePort, Observer};
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
@@ -15,13 +15,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let waiting = &mut log.chain(of).waiting;
         waiting.push_back((slot, vector));
         if waiting.len() == 1 {
-            self.want_unit(slot);
+            self.request_circuit(slot);
         }
     }
 
     /// Starts the encryption of the oldest line of a chain, for which there is a circuit.
     pub fn begin_feedback(&mut self, slot: u32) {
-        self.occupy_unit(slot, self.engine.units.feedback);
+        self.occupy_circuit(slot, self.engine.circuits.feedback);
         self.memory.writes[slot].counter_admitted = true;
     }
 
@@ -34,7 +34,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             write.ciphertext = log.parts.feedback.encrypt(&previous, &write.plaintext());
         }
         if let Some(next) = log.advance_chain(of, &write.ciphertext) {
-            self.want_unit(next);
+            self.request_circuit(next);
         }
     }
 }

@@ -12,9 +12,9 @@
 //! order. A store waits only until the log manager has taken its entry (ATOM's posted log). Buckets are used in turn,
 //! to spread wear.
 
+use super::super::in_flight::{LogWrite, Origin, Part, Stage};
 use super::super::interface::{LogParts, Response};
 use super::super::queues::memory::Memory;
-use super::super::request::{LogWrite, Origin, Part, Stage};
 use super::register_set::{Chain, LogSet, Record};
 use crate::config::{Log, LogIv};
 use crate::kernel::Slab;

@@ -2,39 +2,39 @@
 //! event. From then on a line survives a power failure.
 
 use super::super::encrypted::Encrypted;
-use super::super::request::{Cipher, CounterRequest, CounterWaiter, Eviction, Origin, Stage, Write};
+use super::super::in_flight::{Cipher, CounterClaim, CounterWaiter, Eviction, Origin, Stage, Write};
 use super::wpq::Entry;
 use crate::message::{ControllerEvent, CounterBlock, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer};
 use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
 use std::collections::VecDeque;
 
-/// The requests for entries of the write pending queue.
+/// The claims for entries of the write pending queue.
 #[derive(Clone, Default)]
 pub(in crate::controller) struct Admission {
     /// Writes that claim an entry for their data or for their counter block.
-    pub asking: Vec<u32>,
+    pub claims: Vec<u32>,
     /// Dirty blocks that were evicted from the counter cache, or from the cache of MACs and tree nodes.
     pub evictions: VecDeque<Eviction>,
     /// Blocks that claim an entry of the counter write queue.
-    counters: VecDeque<CounterRequest>,
+    counters: VecDeque<CounterClaim>,
     /// Whether something has changed since no claim fitted.
     changed: bool,
 }
 
 impl Admission {
     /// Adds a claim of the write in `slot`.
-    pub fn ask(&mut self, slot: u32) {
-        self.asking.push(slot);
+    pub fn claim(&mut self, slot: u32) {
+        self.claims.push(slot);
         self.changed = true;
     }
 
     /// Removes the claim of the write in `slot`.
-    pub fn ask_no_more(&mut self, slot: u32) {
-        self.asking.retain(|&other| other != slot);
+    pub fn withdraw(&mut self, slot: u32) {
+        self.claims.retain(|&other| other != slot);
     }
 
     /// Adds a block's claim for an entry of the counter write queue.
-    pub fn ask_counter(&mut self, claim: CounterRequest) {
+    pub fn claim_counter(&mut self, claim: CounterClaim) {
         self.counters.push_back(claim);
         self.changed = true;
     }
@@ -45,7 +45,7 @@ impl Admission {
         self.changed = true;
     }
 
-    /// Records that an entry has become free, or that the requests have changed.
+    /// Records that an entry has become free, or that the claims have changed.
     pub fn look_again(&mut self) {
         self.changed = true;
     }
@@ -77,7 +77,7 @@ enum Claim {
     /// A dirty block that was evicted from a metadata cache.
     Eviction,
     /// A block for the counter write queue.
-    Counter(CounterRequest),
+    Counter(CounterClaim),
 }
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
@@ -87,9 +87,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if !self.memory.admission.changed() {
             return false;
         }
-        let [counter, data] = self.next_requests();
+        let [counter, data] = self.next_claims();
         if let Some(claim) = [counter, data].into_iter().flatten().find(|&claim| self.fits(claim)) {
-            self.grant(claim);
+            self.admit(claim);
             return true;
         }
         self.memory.nothing_fits(counter.is_some() || data.is_some());
@@ -98,14 +98,18 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
 
     /// Whether [`Encrypted::admit_next`] would admit something.
     pub fn something_fits(&self) -> bool {
-        self.next_requests().into_iter().flatten().any(|claim| self.fits(claim))
+        self.next_claims().into_iter().flatten().any(|claim| self.fits(claim))
     }
 
     /// The next counter block and the next data. If counters have a separate queue, neither queue waits for room in the
-    /// other; in one queue, no claim overtakes a counter block that requests an entry for itself.
-    fn next_requests(&self) -> [Option<Claim>; 2] {
-        let counter = self.next_counter_request();
-        let data = if counter.is_some() && !self.memory.banks.wpq.apart() { None } else { self.next_data_request() };
+    /// other; in one queue, no claim overtakes a counter block that claims an entry for itself.
+    fn next_claims(&self) -> [Option<Claim>; 2] {
+        let counter = self.next_counter_claim();
+        let data = if counter.is_some() && !self.memory.banks.wpq.has_separate_queues() {
+            None
+        } else {
+            self.next_data_claim()
+        };
         [counter, data]
     }
 
@@ -134,12 +138,12 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
                 oldest.is_some_and(|media| self.engine.leaves_at_once() || self.fits_group(0, self.entries_of(media)))
             }
             Claim::Counter(claim) => {
-                let media = MediaLine::counter(self.block_asked(claim));
-                let is_writeback = matches!(claim, CounterRequest::Writeback(_));
+                let media = MediaLine::counter(self.claimed_block(claim));
+                let is_writeback = matches!(claim, CounterClaim::Writeback(_));
                 let nothing_to_write = is_writeback && !self.engine.counters.cache.is_dirty(media);
                 let with_data = match claim {
-                    CounterRequest::Pair(slot) => self.metadata_with_data(slot),
-                    CounterRequest::Writeback(_) => 0,
+                    CounterClaim::Pair(slot) => self.metadata_with_data(slot),
+                    CounterClaim::Writeback(_) => 0,
                 };
                 nothing_to_write || self.fits_group(0, with_data + self.entries_of(media))
             }
@@ -151,7 +155,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let banks = &self.memory.banks;
         let (free, free_apart) = (banks.free(false), banks.free(true));
         let [data, metadata] = if banks.wpq.registers { [data.min(1), metadata.min(1)] } else { [data, metadata] };
-        match (banks.wpq.apart(), banks.wpq.registers) {
+        match (banks.wpq.has_separate_queues(), banks.wpq.registers) {
             (true, _) => free >= data && free_apart >= metadata,
             (false, true) => free >= data.max(metadata),
             (false, false) => free >= data + metadata,
@@ -170,37 +174,37 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         self.memory.admission.evictions.iter().position(|eviction| !eviction.waits_for_parent)
     }
 
-    /// Handles that the block `id` has entered its queue alone, as it was after bump `bump`. A staged pair of an
-    /// earlier bump holds an older block, which must not overwrite this one.
-    pub fn block_went_alone(&mut self, id: CounterBlock, bump: u64) {
-        for &slot in &self.engine.units.staged {
+    /// Handles that the block `id` has entered its queue alone, as it was after increment `increment`. A staged pair of an
+    /// earlier increment holds an older block, which must not overwrite this one.
+    pub fn block_went_alone(&mut self, id: CounterBlock, increment: u64) {
+        for &slot in &self.engine.circuits.staged {
             let write = &mut self.memory.writes[slot];
-            write.counter_admitted |= write.bump <= bump && self.engine.counters.block(write.line) == id;
+            write.counter_admitted |= write.increment <= increment && self.engine.counters.block(write.line) == id;
         }
     }
 
-    fn block_asked(&self, claim: CounterRequest) -> CounterBlock {
+    fn claimed_block(&self, claim: CounterClaim) -> CounterBlock {
         let line = match claim {
-            CounterRequest::Pair(slot) => self.memory.writes[slot].line,
-            CounterRequest::Writeback(slot) => self.memory.writebacks.slots[slot].line,
+            CounterClaim::Pair(slot) => self.memory.writes[slot].line,
+            CounterClaim::Writeback(slot) => self.memory.writebacks.slots[slot].line,
         };
         self.engine.counters.block(line)
     }
 
-    fn grant(&mut self, claim: Claim) {
+    fn admit(&mut self, claim: Claim) {
         match claim {
             Claim::CounterOf(slot) => {
                 self.append_counter_of(slot);
                 let write = &mut self.memory.writes[slot];
                 write.owes_counter = false;
                 write.counter_admitted = true;
-                if write.stage != Stage::WantsSlots {
-                    self.memory.admission.ask_no_more(slot);
+                if write.stage != Stage::ClaimsEntry {
+                    self.memory.admission.withdraw(slot);
                 }
             }
             Claim::Data(slot) | Claim::DataThenCached(slot) if self.lacks_block(slot) => {
-                // The block has been evicted since; the write asks again when it is back.
-                self.memory.admission.ask_no_more(slot);
+                // The block has been evicted since; the write claims again when it is back.
+                self.memory.admission.withdraw(slot);
                 let id = self.engine.counters.block(self.memory.writes[slot].line);
                 self.fetch_counter(id, Some(CounterWaiter::Append(slot)));
             }
@@ -210,15 +214,15 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             }
             Claim::CounterFollows { slot, ready } => {
                 self.append_data(slot, ready);
-                self.want_counter_entry(slot);
+                self.claim_counter_entry(slot);
             }
             Claim::DataThenCached(slot) => {
-                let Write { line, bump, .. } = self.memory.writes[slot];
+                let Write { line, increment, .. } = self.memory.writes[slot];
                 self.append_data(slot, true);
                 let id = self.engine.counters.block(line);
                 let block = self.present_block(id);
                 self.counter_clean(id);
-                self.append_newest_counter(id, block, bump);
+                self.append_newest_counter(id, block, increment);
                 self.finish_write(slot);
             }
             Claim::Pair(slot) => {
@@ -227,13 +231,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
                 self.finish_write(slot);
             }
             Claim::Eviction => {
-                let place = self.next_eviction().expect("it asked");
-                let Eviction { media, block, bump, .. } =
+                let place = self.next_eviction().expect("it claimed");
+                let Eviction { media, block, increment, .. } =
                     self.memory.admission.evictions.remove(place).expect("it is there");
                 match media.unit() {
                     MediaUnit::Counter(id) => {
-                        self.append_counter(id, block, bump);
-                        self.block_went_alone(id, bump);
+                        self.append_counter(id, block, increment);
+                        self.block_went_alone(id, increment);
                         self.retry_writebacks(id);
                     }
                     _ => self.append_metadata(media, block),
@@ -242,16 +246,16 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             Claim::Counter(claim) => {
                 self.memory.admission.counters.pop_front();
                 match claim {
-                    CounterRequest::Pair(slot) => self.complete_pair(slot),
-                    CounterRequest::Writeback(slot) => self.complete_writeback(slot),
+                    CounterClaim::Pair(slot) => self.complete_pair(slot),
+                    CounterClaim::Writeback(slot) => self.complete_writeback(slot),
                 }
             }
         }
     }
 
     /// Evicted counter blocks go first, because a fetch may be waiting for what they overwrite. The others follow in
-    /// the order of their requests.
-    fn next_counter_request(&self) -> Option<Claim> {
+    /// the order of their claims.
+    fn next_counter_claim(&self) -> Option<Claim> {
         if self.next_eviction().is_some() {
             return Some(Claim::Eviction);
         }
@@ -259,25 +263,25 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     }
 
     /// The write whose data is admitted next.
-    fn next_data_request(&self) -> Option<Claim> {
+    fn next_data_claim(&self) -> Option<Claim> {
         let chosen = match self.engine.rules.append_order {
-            AppendOrder::BumpOrder => self.first_bumped(),
+            AppendOrder::BumpOrder => self.first_incremented(),
             AppendOrder::UnitOrder => {
-                let asking = self.memory.admission.asking.iter().copied();
-                asking.min_by_key(|&slot| self.memory.writes[slot].unit)
+                let claims = self.memory.admission.claims.iter().copied();
+                claims.min_by_key(|&slot| self.memory.writes[slot].circuit)
             }
         };
-        chosen.and_then(|slot| self.request_of(slot))
+        chosen.and_then(|slot| self.claim_of(slot))
     }
 
-    /// Of the writes that ask and are not held back the one whose counter was advanced first. Looks at all that wait
+    /// Of the writes that claim and are not held back the one whose counter was incremented first. Looks at all that wait
     /// once for each that is held back before it, which are few, and not at every pair of them.
-    fn first_bumped(&self) -> Option<u32> {
-        let asking = self.memory.admission.asking.iter().enumerate();
-        let asking = asking.map(|(place, &slot)| (self.memory.writes[slot].bump, place, slot));
-        let mut next = asking.clone().min()?;
+    fn first_incremented(&self) -> Option<u32> {
+        let claims = self.memory.admission.claims.iter().enumerate();
+        let claims = claims.map(|(place, &slot)| (self.memory.writes[slot].increment, place, slot));
+        let mut next = claims.clone().min()?;
         while self.is_held_back(&self.memory.writes[next.2]) {
-            next = asking.clone().filter(|other| *other > next).min()?;
+            next = claims.clone().filter(|other| *other > next).min()?;
         }
         Some(next.2)
     }
@@ -286,19 +290,19 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     fn is_held_back(&self, write: &Write) -> bool {
         let holds = |other: &Write| {
             matches!(other.stage, Stage::Encrypting | Stage::Authenticating)
-                && other.bump < write.bump
+                && other.increment < write.increment
                 && other.line.page() == write.line.page()
                 && !other.counter_admitted
         };
-        !write.owes_counter && self.engine.units.staged.iter().any(|&other| holds(&self.memory.writes[other]))
+        !write.owes_counter && self.engine.circuits.staged.iter().any(|&other| holds(&self.memory.writes[other]))
     }
 
-    fn request_of(&self, slot: u32) -> Option<Claim> {
+    fn claim_of(&self, slot: u32) -> Option<Claim> {
         let write = &self.memory.writes[slot];
         if write.owes_counter {
             return Some(Claim::CounterOf(slot));
         }
-        if write.stage != Stage::WantsSlots {
+        if write.stage != Stage::ClaimsEntry {
             return None;
         }
         let admit = match self.engine.cipher_of(write.origin) {
@@ -349,26 +353,26 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
 
     /// Puts the block that the write in `slot` incremented into its queue.
     fn append_counter_of(&mut self, slot: u32) {
-        let Write { line, block, bump, .. } = self.memory.writes[slot];
-        self.append_counter(self.engine.counters.block(line), block, bump);
+        let Write { line, block, increment, .. } = self.memory.writes[slot];
+        self.append_counter(self.engine.counters.block(line), block, increment);
     }
 
     /// Puts the newest copy of a counter block into its queue. Evicted copies of it that still wait would overwrite it, and
     /// have nothing left to write.
-    pub fn append_newest_counter(&mut self, id: CounterBlock, block: LineBytes, bump: u64) {
+    pub fn append_newest_counter(&mut self, id: CounterBlock, block: LineBytes, increment: u64) {
         self.memory.admission.evictions.retain(|eviction| eviction.media != MediaLine::counter(id));
-        self.append_counter(id, block, bump);
+        self.append_counter(id, block, increment);
     }
 
     /// Puts a counter block into its queue, and what of the tree persists with it.
-    pub fn append_counter(&mut self, id: CounterBlock, mut block: LineBytes, bump: u64) {
+    pub fn append_counter(&mut self, id: CounterBlock, mut block: LineBytes, increment: u64) {
         self.memory.meter.stats.counter_writes_asked += 1;
         self.counter_leaves(id, &mut block);
-        self.append_block(MediaLine::counter(id), block, bump);
+        self.append_block(MediaLine::counter(id), block, increment);
     }
 
     /// Puts a block of metadata into its queue.
-    pub fn append_block(&mut self, media: MediaLine, block: LineBytes, bump: u64) {
+    pub fn append_block(&mut self, media: MediaLine, block: LineBytes, increment: u64) {
         let now = self.memory.now();
         self.memory.account_occupancy();
         if let Some(older) = self.merges(media) {
@@ -376,7 +380,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             self.memory.meter.count_coalesced(media, *epoch);
             self.memory.meter.stats.admitted += 1;
             self.memory.observer.coalesced(now, media, bytes);
-            self.memory.banks.wpq.replace(older, &block, bump, None);
+            self.memory.banks.wpq.replace(older, &block, increment, None);
             self.memory.observer.persisted(now, media, &block);
             return;
         }
@@ -385,7 +389,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             self.memory.meter.count_coalesced(*removed, *epoch);
             self.memory.observer.coalesced(now, *removed, bytes);
         }
-        self.memory.append(media, block, bump, true, None, None);
+        self.memory.append(media, block, increment, true, None, None);
     }
 
     /// Puts the data of write `slot` into its queue and frees its staging register.
@@ -395,7 +399,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if cipher == Cipher::Resident {
             self.take_from_caches(slot);
         }
-        let Write { line, ciphertext, unit, counter, counter_atomic, renews, origin, .. } = self.memory.writes[slot];
+        let Write { line, ciphertext, circuit, counter, counter_atomic, renews, origin, .. } = self.memory.writes[slot];
         let counters = &self.engine.counters;
         let inline = counters.store != CounterStore::Region;
         let beside = if inline {
@@ -417,14 +421,14 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             self.line_renewed(line);
         }
         if !matches!(cipher, Cipher::None | Cipher::Resident) {
-            self.engine.units.give_back(slot, unit);
+            self.engine.circuits.give_back(slot, circuit);
         }
         if ready && self.engine.counters.update == CounterUpdate::WithData && cipher == Cipher::Counter {
             let counter = self.under_present_major(line, counter);
             let defers = self.engine.write_path_of(origin).defers_counter(counter_atomic);
             self.update_counter(line, counter, defers);
         }
-        self.memory.admission.ask_no_more(slot);
+        self.memory.admission.withdraw(slot);
         if ready {
             self.commit_metadata(slot);
         }
@@ -441,7 +445,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             && !counters.cache.contains(MediaLine::counter(counters.block(line)))
     }
 
-    /// The counter of a line as its block stores it. The page's major counter may have advanced since the line was
+    /// The counter of a line as its block stores it. The page's major counter may have been incremented since the line was
     /// encrypted: until the line's done bit is set, its minor counter belongs to the old major counter, for which
     /// re-encryption keeps a copy of the block.
     fn under_present_major(&mut self, line: Line, counter: Counter) -> Counter {

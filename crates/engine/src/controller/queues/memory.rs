@@ -1,9 +1,9 @@
 //! What every memory controller does, with or without encryption: its queues in front of the media.
 
 use super::super::encryption::writeback::Writebacks;
+use super::super::in_flight::{BankRead, Origin};
 use super::super::interface::Response;
 use super::super::meter::Meter;
-use super::super::request::{BankRead, Origin};
 use super::admission::Admission;
 use super::reads::Reads;
 use super::schedule::Banks;
@@ -45,7 +45,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         &mut self,
         media: MediaLine,
         bytes: LineBytes,
-        bump: u64,
+        increment: u64,
         ready: bool,
         beside: Option<(MediaLine, LineBytes)>,
         acknowledge: Option<WriteToken>,
@@ -56,7 +56,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         self.meter.stats.admitted += 1;
         let epoch = self.meter.epoch;
         let slot =
-            self.banks.wpq.push(Arrival { media, location, bytes, ready, now, epoch, bump, beside, acknowledge });
+            self.banks.wpq.push(Arrival { media, location, bytes, ready, now, epoch, increment, beside, acknowledge });
         self.entry_ready();
         if ready {
             for (media, bytes) in self.banks.wpq.entry(slot).units() {
@@ -135,7 +135,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         self.admission.look_again();
     }
 
-    /// Records that no request for an entry fits; `waits`: whether there are requests.
+    /// Records that no claim fits; `waits`: whether there are claims.
     pub fn nothing_fits(&mut self, waits: bool) {
         self.admission.settled();
         self.meter.set_stalled(self.queue.now(), waits);

@@ -1,6 +1,6 @@
 //! Reads between their arrival and their answer, and reads that wait for room.
 
-use super::super::request::{Origin, Read};
+use super::super::in_flight::{Origin, Read};
 use crate::config::{Integrity, MacPlacement, ReadVerification};
 use crate::kernel::{Ps, Slab, ns_to_ps};
 use crate::message::{Line, LineBytes};

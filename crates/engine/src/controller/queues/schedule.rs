@@ -1,7 +1,7 @@
 //! Carries out what the policy decides: gives banks their next reads and writes, and tells the policy when to decide.
 
+use super::super::in_flight::BankRead;
 use super::super::policy::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule};
-use super::super::request::BankRead;
 use super::bank_queues::BankQueues;
 use super::memory::Memory;
 use super::wpq::Wpq;

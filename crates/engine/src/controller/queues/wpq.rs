@@ -27,7 +27,7 @@ pub struct Entry {
     /// Measurement period in which it was admitted.
     pub epoch: u32,
     /// For a counter block, the number of the increment after which it was copied; zero for data.
-    pub bump: u64,
+    pub increment: u64,
     /// The counter or MAC that is stored beside the line and moves with it, in the form of a block.
     pub beside: Option<(MediaLine, LineBytes)>,
     /// What to acknowledge when it has been programmed, if that is awaited.
@@ -56,8 +56,8 @@ pub struct Arrival {
     pub ready: bool,
     /// Measurement period in which it is admitted.
     pub epoch: u32,
-    /// The increment number of a counter block, see [`Entry::bump`].
-    pub bump: u64,
+    /// The increment number of a counter block, see [`Entry::increment`].
+    pub increment: u64,
     /// The counter or MAC beside the line, see [`Entry::beside`].
     pub beside: Option<(MediaLine, LineBytes)>,
     /// See [`Entry::acknowledge`].
@@ -140,12 +140,12 @@ impl Wpq {
     }
 
     /// Whether counters have separate entries.
-    pub fn apart(&self) -> bool {
+    pub fn has_separate_queues(&self) -> bool {
         self.rooms[1].is_some()
     }
 
     fn kind(&self, counter: bool) -> usize {
-        usize::from(counter && self.apart())
+        usize::from(counter && self.has_separate_queues())
     }
 
     /// Number of free entries for counter blocks or for data.
@@ -183,7 +183,7 @@ impl Wpq {
 
     /// Appends a write; the caller must have checked that an entry is free, or that registers beside the queue hold it.
     pub fn push(&mut self, write: Arrival) -> u32 {
-        let Arrival { media, location, bytes, ready, epoch, bump, beside, acknowledge, now } = write;
+        let Arrival { media, location, bytes, ready, epoch, increment, beside, acknowledge, now } = write;
         debug_assert!(
             self.registers || self.free(media.is_metadata()) > 0,
             "an entry was pushed into a full write pending queue"
@@ -198,7 +198,7 @@ impl Wpq {
             ready: false,
             issued: false,
             epoch,
-            bump,
+            increment,
             beside,
             acknowledge,
             ready_at: now,
@@ -222,11 +222,11 @@ impl Wpq {
     }
 
     /// Gives newer bytes to an entry that has not been issued; it keeps its place.
-    pub fn replace(&mut self, slot: u32, bytes: &LineBytes, bump: u64, beside: Option<(MediaLine, LineBytes)>) {
+    pub fn replace(&mut self, slot: u32, bytes: &LineBytes, increment: u64, beside: Option<(MediaLine, LineBytes)>) {
         let entry = &mut self.entries[slot];
         debug_assert!(!entry.issued && entry.acknowledge.is_none());
         entry.bytes = *bytes;
-        entry.bump = bump;
+        entry.increment = increment;
         entry.beside = beside;
     }
 
@@ -309,7 +309,7 @@ mod tests {
     fn write(media: MediaLine, bank: u16, row: u32, byte: u8) -> Arrival {
         let location = Location { bank, row };
         let bytes = [byte; 64];
-        Arrival { media, location, bytes, ready: true, epoch: 0, bump: 0, beside: None, acknowledge: None, now: 0 }
+        Arrival { media, location, bytes, ready: true, epoch: 0, increment: 0, beside: None, acknowledge: None, now: 0 }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Writes between their arrival and their entry into the write pending queue: one at a time for each line, in the order
 //! of their arrival.
 
-use super::super::request::{Origin, Stage, Write};
+use super::super::in_flight::{Origin, Stage, Write};
 use crate::kernel::{self, Lists, Slab};
 use crate::message::{Line, LineBytes};
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ pub(in crate::controller) struct Writes {
     /// Writes whose turn has come, in order.
     starting: VecDeque<u32>,
     arrivals: u64,
-    bumps: u64,
+    increments: u64,
 }
 
 impl Default for Writes {
@@ -29,7 +29,7 @@ impl Default for Writes {
             lines: kernel::Index::default(),
             starting: VecDeque::new(),
             arrivals: 0,
-            bumps: 0,
+            increments: 0,
         }
     }
 }
@@ -95,14 +95,14 @@ impl Writes {
     }
 
     /// A new number in the order of counter increments.
-    pub fn next_bump(&mut self) -> u64 {
-        self.bumps += 1;
-        self.bumps
+    pub fn next_increment(&mut self) -> u64 {
+        self.increments += 1;
+        self.increments
     }
 
     /// The last number in the order of counter increments.
-    pub fn last_bump(&self) -> u64 {
-        self.bumps
+    pub fn last_increment(&self) -> u64 {
+        self.increments
     }
 
     /// Ends the write in `slot`; the next write of its line may start.

@@ -84,7 +84,7 @@ impl ByLine {
     }
 
     /// The places that memories that fail lack, those first that explain the failures best.
-    pub fn told(&self, names: &Names<'_>) -> Vec<LineLosses> {
+    pub fn report(&self, names: &Names<'_>) -> Vec<LineLosses> {
         let all_failed: u64 = self.memories.values().map(|memories| memories.failed).sum();
         let mut by_place: BTreeMap<(Place, Option<Place>), Memories> = BTreeMap::new();
         for (lacks, &memories) in &self.memories {

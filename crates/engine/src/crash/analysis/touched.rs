@@ -74,7 +74,7 @@ impl Touched {
         touches.dedup();
         let count = lost.len() as u64;
         lost.truncate(NAMED_MAX);
-        Lacks { lost: Lost { lines: lost.into_iter().map(told).collect(), count }, touches: touches.into() }
+        Lacks { lost: Lost { lines: lost.into_iter().map(last_touch).collect(), count }, touches: touches.into() }
     }
 
     /// Adds lines to the violations that the auditors have found since the last call.
@@ -83,11 +83,11 @@ impl Touched {
         self.named += found.len();
         for Violation { line, lost, .. } in found {
             let touch = line.and_then(|line| Some((line, *self.lines.get(&line)?)));
-            *lost = Lost { lines: touch.map(told).into_iter().collect(), count: u64::from(touch.is_some()) };
+            *lost = Lost { lines: touch.map(last_touch).into_iter().collect(), count: u64::from(touch.is_some()) };
         }
     }
 }
 
-fn told((line, Touch { stored, flushed, .. }): (Line, Touch)) -> LastTouch {
+fn last_touch((line, Touch { stored, flushed, .. }): (Line, Touch)) -> LastTouch {
     LastTouch { line, stored, flushed }
 }

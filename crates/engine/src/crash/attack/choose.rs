@@ -144,7 +144,7 @@ impl Choice {
     }
 
     /// What the attacker does, as a clause after "the attacker".
-    pub fn told(&self, change: &Change, versions: &Versions) -> String {
+    pub fn describe(&self, change: &Change, versions: &Versions) -> String {
         let unit = match self.target {
             Target::Shadow => format!("{} in the shadow cache", name(change.unit)),
             _ => name(change.unit),

@@ -297,9 +297,9 @@ impl Attacker {
     fn count(&mut self, codec: &dyn LineCodec, made: &Made<'_>, judged: Judged) -> Option<(Line, String)> {
         let versions = &self.versions;
         let row = (made.choice.attack, made.choice.target, made.moment);
-        self.tallies.count(row, judged.verdict, made.event, || made.told(versions, codec, judged));
+        self.tallies.count(row, judged.verdict, made.event, || made.describe(versions, codec, judged));
         let (line, _) = judged.line.filter(|_| judged.verdict == Verdict::Accepted)?;
-        Some((line, made.told(versions, codec, judged)))
+        Some((line, made.describe(versions, codec, judged)))
     }
 
     /// What a boot from `media` and the registers of `snapshot` makes of memory. `cut`: power fails again after so many
@@ -373,7 +373,7 @@ impl Attacker {
 
 impl Made<'_> {
     /// The sentences about the attack and what became of it.
-    fn told(&self, versions: &Versions, codec: &dyn LineCodec, judged: Judged) -> String {
+    fn describe(&self, versions: &Versions, codec: &dyn LineCodec, judged: Judged) -> String {
         let Self { event, choice, change, moment } = *self;
         let when = match moment {
             Moment::PowerOff => format!("Power fails after event {event}, and before the machine boots"),
@@ -402,7 +402,7 @@ impl Made<'_> {
             Verdict::Denied => format!("Denial only: no byte would have been read wrong, but memory is refused{alarm}"),
             Verdict::Harmless => "No effect: everything is read right".to_owned(),
         };
-        format!("{when} the attacker {}. {outcome}.", choice.told(change, versions))
+        format!("{when} the attacker {}. {outcome}.", choice.describe(change, versions))
     }
 }
 

@@ -44,7 +44,7 @@ impl<'p> Path<'p> {
         let mut when = format!("after event {event}");
         for (index, (event, step)) in self.steps.iter().enumerate() {
             let which = if index == 0 { "the recovery" } else { "the recovery from that" };
-            when += &format!(" and again after step {event} of {which} ({})", told(*step));
+            when += &format!(" and again after step {event} of {which} ({})", describe(*step));
         }
         when
     }
@@ -101,7 +101,7 @@ impl Observer for Touching<'_> {
     }
 }
 
-fn told(step: BootStep) -> String {
+fn describe(step: BootStep) -> String {
     let at = |line: Line| format!("the line at {:#x}", line.address());
     match step {
         BootStep::Drained(_) => "a queued write was drained".to_owned(),

@@ -1,13 +1,13 @@
 //! The explorer: an observer that passes everything on to the auditors and decides at the end of each event whether
 //! power fails there.
 
-mod check;
 pub(super) mod covered;
 mod failure_path;
 pub(super) mod nested;
 mod next_writes;
 mod outcome;
 mod pads;
+mod real_boot;
 mod recovery_command;
 pub(super) mod second_life;
 mod seen_states;
@@ -24,11 +24,11 @@ use crate::kernel::Failure;
 use crate::message::NoObserver;
 use crate::power::{Drained, Survivors};
 use crate::user_recovery::Occasion;
-use check::Disagreements;
 use failure_path::battery_gave_up;
 use nested::Nested;
 use pads::NextPads;
-use recovery_command::{Judged, Own};
+use real_boot::Disagreements;
+use recovery_command::{Judged, RecoveryCommand};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::AtomicBool;
 use verification::Unverified;
@@ -132,7 +132,7 @@ pub struct Explorer<'a> {
     nested_states: u64,
     nested_points: u64,
     /// The user's own recovery, if it is run.
-    own: Option<Own<'a>>,
+    command: Option<RecoveryCommand<'a>>,
     /// Where the program touched lines, if it is recorded with its places.
     touched: Option<Touched>,
     /// The violations that the explorer found itself.
@@ -167,7 +167,7 @@ impl<'a> Explorer<'a> {
 
     /// Whether the rule that ends the exploration has been broken, or as many images have failed as end it.
     pub fn stopped(&mut self) -> bool {
-        let failed = self.own.as_ref().map_or(0, Own::lost);
+        let failed = self.command.as_ref().map_or(0, RecoveryCommand::lost);
         self.stopped |= self.stop_after.is_some_and(|most| failed >= most);
         let Some(rule) = self.stop_at else { return self.stopped };
         let violations = self.violation_count();
@@ -199,10 +199,10 @@ impl<'a> Explorer<'a> {
     /// line, from the first crash point, from one of so many distinct states, from the first violation; second power failures
     /// during the recovery from a new state; a run of the user's own recovery on new memory. May be called after any event.
     pub fn judge(&mut self, survivors: &Survivors<'_>) -> Result<Judgement, Failure> {
-        let by_run = self.take_told();
+        let by_run = self.take_violations();
         self.lose_power(&survivors.drained);
         self.name_places();
-        let by_loss = self.take_told();
+        let by_loss = self.take_violations();
         let whole = std::mem::take(&mut self.wants.whole_check);
         if whole {
             self.check_everything(survivors);
@@ -221,7 +221,7 @@ impl<'a> Explorer<'a> {
             self.begin_own_recovery(survivors)?;
             events = EVENTS_PER_OWN_RECOVERY;
         }
-        Ok(Judgement { events, by_run, by_loss, by_boot: self.take_told() })
+        Ok(Judgement { events, by_run, by_loss, by_boot: self.take_violations() })
     }
 
     /// Judges a power failure after the last event of the run, if that is a crash point, with a boot that is compared line by
@@ -283,17 +283,17 @@ impl<'a> Explorer<'a> {
 
     /// Whether the last event left memory that the user's own recovery has not been run on.
     fn wants_own_recovery(&self) -> bool {
-        self.own.as_ref().is_some_and(Own::wants)
+        self.command.as_ref().is_some_and(RecoveryCommand::wants)
     }
 
     /// Starts a run of the user's own recovery on the memory that a boot makes of `survivors`, and takes the verdicts
     /// of finished runs.
     fn begin_own_recovery(&mut self, survivors: &Survivors<'_>) -> Result<(), Failure> {
-        let Some(own) = &mut self.own else { return Ok(()) };
+        let Some(command) = &mut self.command else { return Ok(()) };
         let lacks = || self.touched.as_ref().map(|touched| touched.lacks(&self.auditor)).unwrap_or_default();
-        let lines = own.begin(&self.auditor, survivors.boot(NoObserver), self.last_point_recovered, lacks)?;
+        let lines = command.begin(&self.auditor, survivors.boot(NoObserver), self.last_point_recovered, lacks)?;
         // Where the exploration ends must not depend on how many commands run at a time.
-        let ahead = if self.stop_after.is_some() { 0 } else { own.ahead() };
+        let ahead = if self.stop_after.is_some() { 0 } else { command.ahead() };
         for line in lines {
             self.disagreements.add(self.auditor.events(), line, "in the memory that the command is run on");
         }
@@ -303,10 +303,10 @@ impl<'a> Explorer<'a> {
     /// Takes the verdicts of the user's own recovery, in order, until one is not known. Waits for it if more than
     /// `ahead` are outstanding.
     fn take_verdicts(&mut self, ahead: usize) -> Result<(), Failure> {
-        let Some(own) = &mut self.own else { return Ok(()) };
+        let Some(command) = &mut self.command else { return Ok(()) };
         let never = AtomicBool::new(false);
         let cancel = self.cancel.unwrap_or(&never);
-        while let Some(Judged { digest, violation, held }) = own.next(&self.auditor, ahead, cancel)? {
+        while let Some(Judged { digest, violation, held }) = command.next(&self.auditor, ahead, cancel)? {
             self.known.images.insert(digest, violation.is_some());
             if let Some(violation) = violation {
                 self.recovered -= held;
@@ -327,16 +327,16 @@ impl<'a> Explorer<'a> {
     }
 
     /// The violations since the last call, if they are kept; the explorer's own come last.
-    fn take_told(&mut self) -> Vec<Violation> {
-        let mut told = self.auditor.take_told();
-        told.append(&mut self.found.take_told());
+    fn take_violations(&mut self) -> Vec<Violation> {
+        let mut told = self.auditor.take_violations();
+        told.append(&mut self.found.take_violations());
         told
     }
 
     /// Disagreements between a real boot and the auditors' view. They are faults of this program, not of the design,
     /// because the two compute the same thing in different ways. The results can be trusted only if there are none.
     pub fn internal_errors(&self) -> &[String] {
-        self.disagreements.told()
+        self.disagreements.descriptions()
     }
 
     /// Whether a crash point has been judged.
@@ -346,7 +346,7 @@ impl<'a> Explorer<'a> {
 
     /// Drops the crash points whose verdicts of the user's own recovery are outstanding: the user has interrupted.
     pub fn forget_unjudged(&mut self) {
-        let waiting = self.own.as_mut().map_or(0, Own::abandon);
+        let waiting = self.command.as_mut().map_or(0, RecoveryCommand::abandon);
         self.points -= waiting;
         self.recovered -= waiting;
     }
@@ -392,13 +392,13 @@ impl<'a> Explorer<'a> {
 
     /// Takes the known result of the user's own recovery for the point, or schedules its run.
     fn look_at_image(&mut self) {
-        let Some((own, memory)) = self.own.as_mut().zip(self.auditor.image_digest()) else { return };
+        let Some((command, memory)) = self.command.as_mut().zip(self.auditor.image_digest()) else { return };
         let occasion = Occasion { marks: self.marks, event: self.auditor.events() };
-        let digest = own.digest(memory, occasion);
+        let digest = command.digest(memory, occasion);
         match self.known.images.get(&digest) {
             Some(&fails) => self.point_broken_by(fails),
-            None if own.leaves(digest, self.last_point_recovered) => {}
-            None => own.want(digest, occasion),
+            None if command.leaves(digest, self.last_point_recovered) => {}
+            None => command.want(digest, occasion),
         }
     }
 }

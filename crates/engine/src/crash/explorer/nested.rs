@@ -12,7 +12,7 @@ use super::covered::covered;
 use super::failure_path::{Path, Touching, battery_gave_up};
 use super::next_writes::watch_next_writes;
 use super::second_life::{SecondLife, second_life};
-use super::seen_states::{Met, digest};
+use super::seen_states::{SeenStates, digest};
 use crate::audit::{Auditor, BootWatch, Rule, Violation};
 use crate::kernel::workers;
 use crate::message::{Line, MediaLine, ProgramRecovery};
@@ -74,7 +74,7 @@ pub(in crate::crash) struct Nested<'a> {
     /// How many times in a row power fails.
     depth: u32,
     shared: bool,
-    met: Met,
+    seen: SeenStates,
     prunes: bool,
     cancel: &'a AtomicBool,
     result: NestedResult,
@@ -95,7 +95,7 @@ impl<'a> Nested<'a> {
             written: BTreeSet::new(),
             depth: 1,
             shared: false,
-            met: Met::default(),
+            seen: SeenStates::default(),
             prunes: true,
             cancel,
             result: NestedResult { points: 0, found: Vec::new(), interrupted: false },
@@ -132,7 +132,7 @@ impl<'a> Nested<'a> {
         self.ask_next_pads(&mut whole, &[self.first]);
         self.live_again(&whole, steps);
         let Touching { watch, touched } = whole.into_observer();
-        let leaks = self.auditor.leaks_told(watch.finish());
+        let leaks = self.auditor.leak_violations(watch.finish());
         if !leaks.is_empty() {
             let nested_events = if by_itself { Vec::new() } else { vec![steps] };
             leaks.into_iter().for_each(|violation| self.found(violation, nested_events.clone()));
@@ -200,7 +200,7 @@ impl<'a> Nested<'a> {
         let mut watch = boot.watcher().watch.clone();
         watch.power_lost(&drained.left);
         let digest = digest(boot.memory(), below, known);
-        if self.prunes && self.met.before(digest, watch.state_hash(), drained, left) {
+        if self.prunes && self.seen.before(digest, watch.state_hash(), drained, left) {
             return None;
         }
         let touched = boot.watcher().touched.clone();
@@ -252,13 +252,13 @@ impl<'a> Nested<'a> {
             found.push(self.auditor.broken(Rule::Line, None, Some(*line), explanation));
         }
         self.ask_next_pads(&mut again, &[self.first, &second]);
-        found.extend(self.leaks_told(again.into_observer().watch, &when));
+        found.extend(self.leak_violations(again.into_observer().watch, &when));
         found.into_iter().for_each(|violation| self.found(violation, vec![steps]));
     }
 
     /// What `watch` saw leave the chip when power failed `when`.
-    fn leaks_told(&self, watch: BootWatch<'_>, when: &str) -> Vec<Violation> {
-        let mut leaks = self.auditor.leaks_told(watch.finish());
+    fn leak_violations(&self, watch: BootWatch<'_>, when: &str) -> Vec<Violation> {
+        let mut leaks = self.auditor.leak_violations(watch.finish());
         leaks.iter_mut().for_each(|leak| leak.explanation.push_str(&format!(" This is so if power fails {when}.")));
         leaks
     }
@@ -325,7 +325,7 @@ impl<'a> Nested<'a> {
         }
         self.ask_next_pads(&mut again, &path.losses);
         if !again.watcher().watch.clean() {
-            found.extend(self.leaks_told(again.into_observer().watch, &path.when(event)));
+            found.extend(self.leak_violations(again.into_observer().watch, &path.when(event)));
         }
         on_path(found, path)
     }

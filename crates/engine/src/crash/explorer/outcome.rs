@@ -3,7 +3,7 @@
 use super::super::attack::Attacker;
 use super::super::plan::NestedExtent;
 use super::super::report::{CrashReport, CrashRun, Findings, Recoveries};
-use super::{CrashPlan, Explorer, Own, Region};
+use super::{CrashPlan, Explorer, RecoveryCommand, Region};
 use crate::audit::{LeftOut, Violation};
 
 impl Explorer<'_> {
@@ -35,7 +35,7 @@ impl Explorer<'_> {
     pub fn report(&self, run: CrashRun) -> CrashReport {
         let events = self.auditor.events();
         let states = self.states;
-        let mut internal_errors = self.disagreements.told().to_vec();
+        let mut internal_errors = self.disagreements.descriptions().to_vec();
         if self.disagreements.count > internal_errors.len() as u64 {
             internal_errors.push(format!("{} disagreements in all", self.disagreements.count));
         }
@@ -50,8 +50,8 @@ impl Explorer<'_> {
             None if self.stopped => " The run ended there, with the failing images that were asked for.".to_owned(),
             None => String::new(),
         };
-        let own = self.own.as_ref().map(Own::recoveries);
-        let command = own.as_ref().map_or(String::new(), Recoveries::coverage);
+        let recoveries = self.command.as_ref().map(RecoveryCommand::recoveries);
+        let command = recoveries.as_ref().map_or(String::new(), Recoveries::coverage);
         let left_out = self.auditor.left_out();
         CrashReport::new(
             run,
@@ -61,15 +61,15 @@ impl Explorer<'_> {
                 recovered: self.recovered,
                 distinct_states: states,
                 coverage: self.plan.coverage(self.region, self.points, states, events, self.full_checks, nested)
-                    + &left_out.map_or(String::new(), told_of)
+                    + &left_out.map_or(String::new(), describe_left_out)
                     + &command
                     + &ended,
                 violations: self.auditor.violations().iter().chain(&self.found.explained).cloned().collect(),
                 violation_count: self.violation_count(),
                 left_out: left_out.cloned(),
                 stages: self.auditor.stages(),
-                recoveries: own,
-                by_line: self.own.as_ref().map(Own::by_line).filter(|_| self.touched.is_some()),
+                recoveries,
+                by_line: self.command.as_ref().map(RecoveryCommand::by_line).filter(|_| self.touched.is_some()),
                 attacks: self.attacker.as_ref().map(Attacker::report),
                 internal_errors,
                 unjudged: self.unjudged(),
@@ -79,7 +79,7 @@ impl Explorer<'_> {
 }
 
 /// What leaked in events that are no crash points, in a sentence.
-fn told_of(left_out: &LeftOut) -> String {
+fn describe_left_out(left_out: &LeftOut) -> String {
     let Violation { rule, crash_event, .. } = &left_out.first;
     let times = if left_out.count == 1 { String::new() } else { format!(" {} times, first", left_out.count) };
     format!(

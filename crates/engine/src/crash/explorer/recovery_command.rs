@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// The state of the judgement by the user's own recovery.
-pub(super) struct Own<'a> {
+pub(super) struct RecoveryCommand<'a> {
     recovery: &'a mut OwnRecovery,
     /// One past the program's last byte address.
     end: u64,
@@ -52,7 +52,7 @@ pub(super) struct Judged {
     pub held: u64,
 }
 
-impl<'a> Own<'a> {
+impl<'a> RecoveryCommand<'a> {
     pub fn new(recovery: &'a mut OwnRecovery, end: u64) -> Self {
         let recoveries = Recoveries::none(recovery.settings());
         Self {
@@ -199,9 +199,9 @@ impl<'a> Own<'a> {
             Some(number) => format!("in transaction {number}"),
             None => "outside any transaction".to_owned(),
         };
-        place.extend(self.recovery.told(*occasion).map(|marks| format!(" and {marks}")));
+        place.extend(self.recovery.describe(*occasion).map(|marks| format!(" and {marks}")));
         let event = occasion.event;
-        let did = verdict.told(*timeout_seconds);
+        let did = verdict.describe(*timeout_seconds);
         let others = match others_held {
             true => "No other rule is broken there.",
             false => "Other rules are broken there, too.",

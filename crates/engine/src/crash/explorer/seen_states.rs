@@ -10,11 +10,11 @@ use rustc_hash::FxHashMap;
 
 /// Known states, each with the number of further power failures that were explored from it.
 #[derive(Default)]
-pub(super) struct Met {
+pub(super) struct SeenStates {
     states: FxHashMap<(u128, u128), Vec<(Drained, u32)>>,
 }
 
-impl Met {
+impl SeenStates {
     /// Whether the state in which `drained` is left over a memory of this digest, with these used pads, is known with
     /// at least `left` further power failures. If not, it becomes known.
     pub fn before(&mut self, memory: u128, pads: u128, drained: &Drained, left: u32) -> bool {
@@ -100,12 +100,12 @@ mod tests {
             let registers = ShadowRegisters { consumed, ..ShadowRegisters::default() };
             Drained { snapshot: AdrSnapshot { registers, ..AdrSnapshot::default() }, ..Drained::default() }
         };
-        let mut met = Met::default();
-        assert!(!met.before(1, 2, &drained(0), 2));
-        assert!(met.before(1, 2, &drained(0), 1) && met.before(1, 2, &drained(0), 2));
-        assert!(!met.before(1, 2, &drained(0), 3) && met.before(1, 2, &drained(0), 3));
+        let mut seen = SeenStates::default();
+        assert!(!seen.before(1, 2, &drained(0), 2));
+        assert!(seen.before(1, 2, &drained(0), 1) && seen.before(1, 2, &drained(0), 2));
+        assert!(!seen.before(1, 2, &drained(0), 3) && seen.before(1, 2, &drained(0), 3));
         for (memory, pads, consumed) in [(2, 2, 0), (1, 1, 0), (1, 2, 1)] {
-            assert!(!met.before(memory, pads, &drained(consumed), 1), "{memory} {pads} {consumed}");
+            assert!(!seen.before(memory, pads, &drained(consumed), 1), "{memory} {pads} {consumed}");
         }
     }
 }

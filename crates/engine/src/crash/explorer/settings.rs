@@ -1,8 +1,8 @@
 //! What an explorer is told before the run.
 
-use super::check::Disagreements;
 use super::pads::NextPads;
-use super::recovery_command::Own;
+use super::real_boot::Disagreements;
+use super::recovery_command::RecoveryCommand;
 use super::verification::Unverified;
 use super::{Explorer, KnownStates, Wants};
 use crate::audit::{Auditor, Collector, Rule};
@@ -49,7 +49,7 @@ impl<'a> Explorer<'a> {
             shared: false,
             nested_states: 0,
             nested_points: 0,
-            own: None,
+            command: None,
             touched: None,
             found: Collector::default(),
             disagreements: Disagreements::default(),
@@ -100,7 +100,7 @@ impl<'a> Explorer<'a> {
     /// Runs `recovery` on every memory that a boot leaves to the program, whose bytes end at address `end`.
     pub fn recovered_by(mut self, recovery: &'a mut OwnRecovery, end: u64) -> Self {
         self.auditor.watch_image(end);
-        self.own = Some(Own::new(recovery, end));
+        self.command = Some(RecoveryCommand::new(recovery, end));
         self
     }
 

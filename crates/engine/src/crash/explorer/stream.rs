@@ -36,14 +36,14 @@ impl Observer for Explorer<'_> {
         self.auditor.fenced(now, core);
     }
     fn transaction_began(&mut self, now: Ps, core: CoreId, number: u64) {
-        if let Some(own) = &mut self.own {
-            own.transaction = Some(number);
+        if let Some(command) = &mut self.command {
+            command.transaction = Some(number);
         }
         self.auditor.transaction_began(now, core, number);
     }
     fn transaction_ended(&mut self, now: Ps, core: CoreId, number: u64) {
-        if let Some(own) = &mut self.own {
-            own.transaction = None;
+        if let Some(command) = &mut self.command {
+            command.transaction = None;
         }
         self.auditor.transaction_ended(now, core, number);
     }
@@ -105,8 +105,8 @@ impl Observer for Explorer<'_> {
         self.at_point = planned && self.region.has(self.marks);
         self.auditor.count_leaks(self.at_point);
         self.auditor.event_over(now);
-        if let Some(own) = &mut self.own {
-            own.want_nothing();
+        if let Some(command) = &mut self.command {
+            command.want_nothing();
         }
         self.wants = Wants { power_loss: self.at_point && self.drains, ..Wants::default() };
         if self.at_point && !self.drains {

@@ -40,7 +40,7 @@ impl<'a> Names<'a> {
 
     /// Names the places of a report: those of the lines of its violations, and those of what its images lack.
     pub fn name(&self, report: &mut CrashReport) {
-        report.by_line = report.lacks.as_ref().map(|lacks| lacks.told(self));
+        report.by_line = report.lacks.as_ref().map(|lacks| lacks.report(self));
         for ReportedViolation { violation, lines, lost_lines, .. } in &mut report.violations {
             let named = |touch: &crate::audit::LastTouch| {
                 let (file, offset) = self.file(touch.line);

@@ -1,7 +1,7 @@
 //! The states that the rules of the hardware allow at the fences of small programs are those that the explicit machine
 //! can leave: no more and no fewer, for every design.
 
-use super::reference::{Durable, LINES, Met, Op, Provenance, Reference};
+use super::reference::{Durable, LINES, Op, Provenance, Reference, SeenStates};
 use crate::assembly::encryption_parts;
 use crate::audit::ledger_channel;
 use crate::config::{Machine, Variant, load_machine};
@@ -92,7 +92,7 @@ fn as_read(program: &Program, mut told: Durable) -> Durable {
 }
 
 /// Every state of `space`.
-fn spanned(program: &Program, history: &History, space: &Space) -> Met {
+fn spanned(program: &Program, history: &History, space: &Space) -> SeenStates {
     let mut all = vec![(FxHashMap::default(), 0)];
     for group in &space.groups {
         let mut of_group = Vec::new();
@@ -136,7 +136,7 @@ fn told_apart(program: &Program, history: &History, space: &Space) {
 }
 
 /// What the rules allow at each fence of `program`.
-fn allowed(program: &Program, design: &Design, machine: &Machine) -> Vec<Met> {
+fn allowed(program: &Program, design: &Design, machine: &Machine) -> Vec<SeenStates> {
     let content = |n: usize| (program.lines[n], [100 + n as u8; 64]);
     let populated = (0..LINES).filter(|&n| program.populated[n]).map(content).collect();
     let base: Arc<dyn BaseImage> = Arc::new(Populated { lines: populated });
@@ -169,12 +169,12 @@ fn coverage(design: &Design, machine: &Machine) -> Coverage {
 }
 
 /// What the machine can leave at each fence of `program`.
-fn met(program: &Program, design: &Design, machine: &Machine, units: u32) -> Vec<Met> {
+fn seen_states(program: &Program, design: &Design, machine: &Machine, units: u32) -> Vec<SeenStates> {
     let coverage = coverage(design, machine);
     let same = |a: usize, b: usize| coverage.block(program.lines[a]) == coverage.block(program.lines[b]);
     let block = std::array::from_fn(|line| (0..line).find(|&first| same(first, line)).unwrap_or(line));
     let walked = Reference::of(design, units as usize, block).walk(&program.ops);
-    let told = |met: &Met| met.iter().map(|&told| as_read(program, told)).collect();
+    let told = |seen: &SeenStates| seen.iter().map(|&told| as_read(program, told)).collect();
     walked.iter().map(told).collect()
 }
 
@@ -216,11 +216,12 @@ fn differences(program: &Program) -> Vec<String> {
     for design in accepted() {
         for units in [1, 2] {
             let machine = machine(units);
-            let both = allowed(program, &design, &machine).into_iter().zip(met(program, &design, &machine, units));
-            for (fence, (allowed, met)) in both.enumerate() {
-                let mut missing: Vec<_> = met.difference(&allowed).collect();
+            let both =
+                allowed(program, &design, &machine).into_iter().zip(seen_states(program, &design, &machine, units));
+            for (fence, (allowed, seen)) in both.enumerate() {
+                let mut missing: Vec<_> = seen.difference(&allowed).collect();
                 let mut extra: Vec<_> =
-                    allowed.difference(&met).filter(|state| !told_rough(&design, units, state)).collect();
+                    allowed.difference(&seen).filter(|state| !told_rough(&design, units, state)).collect();
                 missing.sort_unstable();
                 extra.sort_unstable();
                 if let (Some(_), _) | (_, Some(_)) = (missing.first(), extra.first()) {

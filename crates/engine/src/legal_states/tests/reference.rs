@@ -35,7 +35,7 @@ pub(super) enum Provenance {
 pub(super) type Durable = [(u8, Provenance); LINES];
 
 /// All durable states that are reached between two fences.
-pub(super) type Met = FxHashSet<Durable>;
+pub(super) type SeenStates = FxHashSet<Durable>;
 
 /// The explicit machine.
 pub(super) struct Reference {
@@ -99,15 +99,15 @@ impl Reference {
     }
 
     /// What may be durable, by epoch.
-    pub fn walk(&self, program: &[Op]) -> Vec<Met> {
+    pub fn walk(&self, program: &[Op]) -> Vec<SeenStates> {
         let fences = program.iter().filter(|op| **op == Op::Fence).count();
-        let mut met = vec![Met::default(); fences];
+        let mut seen = vec![SeenStates::default(); fences];
         let mut seen: FxHashSet<State> = FxHashSet::default();
         let mut todo = vec![State::default()];
         seen.insert(State::default());
         while let Some(state) = todo.pop() {
-            if let Some(met) = met.get_mut(usize::from(state.epoch)) {
-                met.insert(durable(&state));
+            if let Some(seen) = seen.get_mut(usize::from(state.epoch)) {
+                seen.insert(durable(&state));
             } else {
                 continue;
             }
@@ -124,14 +124,14 @@ impl Reference {
                 match self.encryption {
                     None => self.arrive(&state, line, &mut reach),
                     Some(encryption) => {
-                        self.bump(&state, line, &encryption, &mut reach);
+                        self.increment(&state, line, &encryption, &mut reach);
                         self.admit(&state, line, &encryption, &mut reach);
                         self.leave_counter_cache(&state, line, &encryption, &mut reach);
                     }
                 }
             }
         }
-        met
+        seen
     }
 
     fn program(&self, state: &State, op: Op, reach: &mut impl FnMut(State)) {
@@ -174,7 +174,7 @@ impl Reference {
         }
     }
 
-    fn bump(&self, state: &State, line: usize, parts: &Encryption, reach: &mut impl FnMut(State)) {
+    fn increment(&self, state: &State, line: usize, parts: &Encryption, reach: &mut impl FnMut(State)) {
         let busy = state.active.iter().flatten().filter(|write| write.stage != Stage::Unready).count();
         let (Some(content), None, true) = (state.waiting[line], state.active[line], busy < self.units) else { return };
         let mut next = *state;
@@ -273,7 +273,7 @@ impl Reference {
 }
 
 fn leave_order(state: &mut State, line: usize) {
-    let at = state.order.iter().position(|&at| at == line as u8 + 1).expect("it was bumped");
+    let at = state.order.iter().position(|&at| at == line as u8 + 1).expect("it was incremented");
     state.order[at..].rotate_left(1);
     state.order[LINES - 1] = 0;
 }

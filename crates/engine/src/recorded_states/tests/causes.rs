@@ -57,7 +57,7 @@ fn cause(program: Program) -> (String, Value, Value, Value) {
     (kind, place(&lost["stored"]), place(&lost["flushed"]), place(&lost["needed_before"]))
 }
 
-fn told(kind: &str, stored: &str, flushed: Value, needed: &str) -> (String, Value, Value, Value) {
+fn expected_cause(kind: &str, stored: &str, flushed: Value, needed: &str) -> (String, Value, Value, Value) {
     (kind.to_owned(), json!(stored), flushed, json!(needed))
 }
 
@@ -65,7 +65,7 @@ fn told(kind: &str, stored: &str, flushed: Value, needed: &str) -> (String, Valu
 fn a_missing_fence() {
     let begun = Program::new().store(1, 0, "data").clwb(2, 0);
     let wrong = begun.clone().store(3, 1, "valid").clwb(4, 1).sfence(5);
-    assert_eq!(cause(wrong.clone()), told("missing-fence", "0x1", json!("0x2"), "0x3"));
+    assert_eq!(cause(wrong.clone()), expected_cause("missing-fence", "0x1", json!("0x2"), "0x3"));
     assert_holds(begun.sfence(9).store(3, 1, "valid").clwb(4, 1).sfence(5));
     let report = explored(wrong);
     let first = &report["violations"][0];
@@ -91,14 +91,17 @@ fn what_needs_a_fence_comes_after_the_flush() {
     let cause_of = |program: Program| cause(program.sfence(9));
     let before = ("missing-fence".to_owned(), json!("0x1"), json!("0x3"), Value::Null);
     assert_eq!(cause_of(wrong.clone()), before);
-    assert_eq!(cause_of(wrong.store(5, 2, "more").clwb(6, 2)), told("missing-fence", "0x1", json!("0x3"), "0x5"));
+    assert_eq!(
+        cause_of(wrong.store(5, 2, "more").clwb(6, 2)),
+        expected_cause("missing-fence", "0x1", json!("0x3"), "0x5")
+    );
 }
 
 #[test]
 fn a_missing_flush() {
     let begun = Program::new().store(1, 0, "data");
     let wrong = begun.clone().sfence(2).store(3, 1, "valid").clwb(4, 1).sfence(5);
-    assert_eq!(cause(wrong), told("missing-flush", "0x1", Value::Null, "0x3"));
+    assert_eq!(cause(wrong), expected_cause("missing-flush", "0x1", Value::Null, "0x3"));
     assert_holds(begun.clflush(2, 0).store(3, 1, "valid").clwb(4, 1).sfence(5));
 }
 
@@ -106,7 +109,7 @@ fn a_missing_flush() {
 fn a_store_after_the_flush() {
     let begun = Program::new().store(1, 0, "dat").clwb(2, 0).store(3, 0, "data");
     let wrong = begun.clone().store(5, 1, "valid").clwb(6, 1).sfence(7);
-    assert_eq!(cause(wrong), told("stored-after-flush", "0x3", json!("0x2"), "0x5"));
+    assert_eq!(cause(wrong), expected_cause("stored-after-flush", "0x3", json!("0x2"), "0x5"));
     assert_holds(begun.clwb(4, 0).sfence(4).store(5, 1, "valid").clwb(6, 1).sfence(7));
 }
 
@@ -124,7 +127,7 @@ fn stores_in_the_wrong_order() {
 fn a_store_past_the_caches_without_a_fence() {
     let begun = Program::new().past_caches(1, 0, "data");
     let wrong = begun.clone().clwb(2, 0).store(3, 1, "valid").clwb(4, 1).sfence(5);
-    assert_eq!(cause(wrong), told("non-temporal-not-fenced", "0x1", Value::Null, "0x3"));
+    assert_eq!(cause(wrong), expected_cause("non-temporal-not-fenced", "0x1", Value::Null, "0x3"));
     assert_holds(begun.sfence(2).store(3, 1, "valid").clwb(4, 1).sfence(5));
 }
 
@@ -132,7 +135,7 @@ fn a_store_past_the_caches_without_a_fence() {
 fn a_flush_of_another_thread() {
     let begun = Program::new().store(1, 0, "data").thread(1).clwb(2, 0).thread(0);
     let wrong = begun.clone().sfence(3).store(4, 1, "valid").clwb(5, 1).sfence(6);
-    assert_eq!(cause(wrong), told("missing-fence", "0x1", json!("0x2"), "0x4"));
+    assert_eq!(cause(wrong), expected_cause("missing-fence", "0x1", json!("0x2"), "0x4"));
     assert_holds(begun.thread(1).sfence(3).thread(0).store(4, 1, "valid").clwb(5, 1).sfence(6));
 }
 

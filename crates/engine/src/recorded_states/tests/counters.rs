@@ -27,7 +27,7 @@ fn cause(program: Program, design: &str) -> (String, Value, Value) {
     (kind, lost["stored"]["place"].clone(), lost["needed_before"]["place"].clone())
 }
 
-fn told(kind: &str, stored: &str, needed: &str) -> (String, Value, Value) {
+fn expected_cause(kind: &str, stored: &str, needed: &str) -> (String, Value, Value) {
     (kind.to_owned(), json!(stored), json!(needed))
 }
 
@@ -41,7 +41,7 @@ fn publishes(annotate: impl Fn(Program) -> Program) -> Program {
 fn a_counter_that_is_not_written_back_is_found_with_the_store_that_needed_it() {
     assert_holds(publishes(|program| program.write_back(7, 0)), "sca");
     let wrong = publishes(|program| program);
-    assert_eq!(cause(wrong.clone(), "sca"), told("counter-not-durable", "0x1", "0x4"));
+    assert_eq!(cause(wrong.clone(), "sca"), expected_cause("counter-not-durable", "0x1", "0x4"));
     let report = explored(wrong.clone(), "sca");
     assert_eq!(report["blame"]["who"], "annotations", "{report}");
     assert_eq!(
@@ -56,7 +56,7 @@ fn a_counter_that_is_not_written_back_is_found_with_the_store_that_needed_it() {
     // The write-back of another page does not help, and one of the same page does.
     assert_eq!(
         cause(publishes(|program| program.write_back(7, 128)), "sca"),
-        told("counter-not-durable", "0x1", "0x4")
+        expected_cause("counter-not-durable", "0x1", "0x4")
     );
     assert_holds(publishes(|program| program.write_back(7, 5)), "sca");
 }
@@ -78,7 +78,7 @@ fn of_a_program_without_annotations_write_backs_are_assumed_before_fences() {
     assert_eq!(report["causes"], json!([]), "{report}");
     assert!(report["assumed"].as_str().unwrap().starts_with("The recorded program has no annotations"));
     // A clflush needs no fence, and the counter does.
-    assert_eq!(cause(publish(begun().clflush(2, 0)), "sca"), told("counter-not-durable", "0x1", "0x4"));
+    assert_eq!(cause(publish(begun().clflush(2, 0)), "sca"), expected_cause("counter-not-durable", "0x1", "0x4"));
     assert_holds(publish(begun().clflush(2, 0).sfence(3)), "sca");
     assert_holds(publish(Program::new().past_caches(1, 0, "data").sfence(3)), "sca");
     // A missing fence stays one.
@@ -94,7 +94,7 @@ fn of_a_program_without_annotations_write_backs_are_assumed_before_fences() {
 fn a_fence_that_completes_only_a_write_back_loses_states() {
     let flushed = Program::new().store(1, 0, "data").clflush(2, 0);
     let wrong = flushed.clone().store(4, 64, "valid").sfence(3).clwb(5, 64).sfence(6);
-    assert_eq!(cause(wrong, "sca"), told("counter-not-durable", "0x1", "0x4"));
+    assert_eq!(cause(wrong, "sca"), expected_cause("counter-not-durable", "0x1", "0x4"));
     assert_holds(flushed.sfence(3).store(4, 64, "valid").clwb(5, 64).sfence(6), "sca");
 }
 
@@ -113,7 +113,7 @@ fn a_fence_of_another_thread_completes_no_write_back() {
         begun.thread(thread).sfence(8).store(4, 64, "valid").clwb(5, 64).sfence(6)
     };
     assert_holds(other(0), "sca");
-    assert_eq!(cause(other(1), "sca"), told("counter-not-durable", "0x1", "0x4"));
+    assert_eq!(cause(other(1), "sca"), expected_cause("counter-not-durable", "0x1", "0x4"));
 }
 
 /// The images that a command is given while a program is explored.

@@ -13,7 +13,7 @@
 //! order of their first access, as ChampSim itself assigns frames.
 
 use super::input::is_cut_off;
-use super::mapping::{Place, RegisteredFile};
+use super::mapped_files::{Place, RegisteredFile};
 use super::recording::{Act, Deed, Recording, StoreWay, TakeImage, Totals};
 use crate::kernel::ConfigError;
 use crate::message::PAGE_BYTES;

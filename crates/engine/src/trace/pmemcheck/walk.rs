@@ -1,7 +1,7 @@
 //! A log with its addresses resolved: records in order, and the mappings at each of them.
 
 use super::super::lacks::Lack;
-use super::super::mapping::{Mappings, Place, RegisteredFile};
+use super::super::mapped_files::{Mappings, Place, RegisteredFile};
 use super::super::marks;
 use super::super::recording::{Act, Deed, Expected, FlushKind, Recording, StoreWay, TakeImage, Totals};
 use super::parse::{Edge, Record};

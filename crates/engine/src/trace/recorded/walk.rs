@@ -2,7 +2,7 @@
 //! each of them.
 
 use super::super::lacks::Lack;
-use super::super::mapping::{EXTENT_MAX, FILES_MAX, Mappings, Place, RegisteredFile};
+use super::super::mapped_files::{EXTENT_MAX, FILES_MAX, Mappings, Place, RegisteredFile};
 use super::super::marks;
 use super::super::recording::{Act, Deed, Expected, Populated, Recording, StoreWay, TakeImage, Totals};
 use super::super::sites::{CALLERS_NUMBERED, SiteFinder, Sites};

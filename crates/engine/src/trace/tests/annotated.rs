@@ -3,7 +3,7 @@
 
 use super::super::tests::*;
 use super::Did::{Begin, End, Fence, Flush, Store, WriteBackCounters};
-use crate::trace::counters::BLOCKS_MAX;
+use crate::trace::counter_writebacks::BLOCKS_MAX;
 
 const FILE: &str = "|REGISTER_FILE;pool;0x100000;0x10000000;0x0";
 

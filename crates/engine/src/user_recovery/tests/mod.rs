@@ -194,7 +194,7 @@ fn each_image_is_judged_once_in_a_fresh_copy_and_nothing_is_left() {
     assert!(recovery.settled(2, false, at(8)).unwrap().is_empty());
     let gone = [(Line(0), [0; 64]), (Line(1), [0; 64])];
     let fails = judge(&mut recovery, 3, &gone).unwrap();
-    assert_eq!(fails.told(20), "ended with exit code 1, and printed nothing.");
+    assert_eq!(fails.describe(20), "ended with exit code 1, and printed nothing.");
     assert_eq!((recovery.runs(), recovery.knows(2), recovery.knows(4)), (3, true, false));
     judge(&mut recovery, 4, &other).unwrap();
     assert_eq!(recovery.settled(3, true, at(9)).unwrap(), [keep.path().join("crash-9.the pool")]);

@@ -16,8 +16,8 @@
 //! of their keys, as in a textbook (Comer, The Ubiquitous B-Tree, ACM Computing Surveys 1979), so an insert moves the
 //! greater items.
 
-mod check;
 mod insert;
+mod invariants;
 mod populate;
 #[cfg(test)]
 mod tests;

@@ -118,7 +118,7 @@ pub fn run<O: Observer>(system: &mut LineSystem<O>) -> Vec<(u32, Ps)> {
                 Response::Written { token } => answered.push((token.0, now)),
                 Response::Install { .. }
                 | Response::TransactionBegun { .. }
-                | Response::CounterBumped { .. }
+                | Response::CounterIncremented { .. }
                 | Response::Logged { .. }
                 | Response::TransactionEnded { .. } => {}
             }

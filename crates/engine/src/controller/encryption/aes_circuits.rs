@@ -12,11 +12,11 @@ const BLOCKS_PER_LINE: Ps = 4;
 
 /// The circuits and the writes that wait for one.
 #[derive(Clone)]
-pub(in crate::controller) struct AesUnits {
+pub(in crate::controller) struct AesCircuits {
     /// The free circuits for writes.
     idle: Vec<u32>,
     /// Writes that wait for a circuit, oldest first.
-    wanting: VecDeque<u32>,
+    waiting: VecDeque<u32>,
     /// Writes with a staging register: their counters are incremented, and they are not admitted.
     pub staged: Vec<u32>,
     hold: AesHold,
@@ -30,13 +30,13 @@ pub(in crate::controller) struct AesUnits {
     pub feedback: Ps,
 }
 
-impl AesUnits {
+impl AesCircuits {
     pub fn new(machine: &Machine) -> Self {
         let config = &machine.controller;
         let pad = ns_to_ps(config.aes_latency_ns);
         Self {
             idle: (0..config.aes_units).rev().collect(),
-            wanting: VecDeque::new(),
+            waiting: VecDeque::new(),
             staged: Vec::with_capacity(16),
             hold: config.aes_hold,
             round: config.aes_pipelined.then(|| pad / rounds(config.aes_key_bits)),
@@ -50,45 +50,45 @@ impl AesUnits {
     }
 
     /// Adds the write in `slot` to those that wait for a circuit.
-    pub fn want(&mut self, slot: u32) {
-        self.wanting.push_back(slot);
+    pub fn request(&mut self, slot: u32) {
+        self.waiting.push_back(slot);
     }
 
     /// Takes the write that has waited longest, if a circuit is free.
     pub fn take_waiting(&mut self) -> Option<u32> {
-        if self.idle.is_empty() { None } else { self.wanting.pop_front() }
+        if self.idle.is_empty() { None } else { self.waiting.pop_front() }
     }
 
     /// Whether a write waits for a circuit and one is free.
     pub fn can_be_had(&self) -> bool {
-        !self.idle.is_empty() && !self.wanting.is_empty()
+        !self.idle.is_empty() && !self.waiting.is_empty()
     }
 
     /// Gives a free circuit and a staging register to the write in `slot`. Returns the circuit's number, and how long it
     /// takes no other line, in picoseconds, if that ends by itself.
     pub fn occupy(&mut self, slot: u32) -> (u32, Option<Ps>) {
         self.staged.push(slot);
-        let unit = self.idle.pop().expect("the caller saw a free circuit");
-        (unit, self.round.filter(|_| self.hold == AesHold::UntilEncrypted))
+        let circuit = self.idle.pop().expect("the caller saw a free circuit");
+        (circuit, self.round.filter(|_| self.hold == AesHold::UntilEncrypted))
     }
 
-    /// Frees circuit `unit`, which takes the next line from now on.
-    pub fn free(&mut self, unit: u32) {
-        self.idle.push(unit);
+    /// Frees circuit `circuit`, which takes the next line from now on.
+    pub fn free(&mut self, circuit: u32) {
+        self.idle.push(circuit);
     }
 
-    /// Handles that circuit `unit` has encrypted the line of a write.
-    pub fn encrypted(&mut self, unit: u32) {
+    /// Handles that circuit `circuit` has encrypted the line of a write.
+    pub fn encrypted(&mut self, circuit: u32) {
         if self.hold == AesHold::UntilEncrypted && self.round.is_none() {
-            self.free(unit);
+            self.free(circuit);
         }
     }
 
-    /// Frees the register of the write in `slot`, which is admitted, and with it circuit `unit` if the write still
+    /// Frees the register of the write in `slot`, which is admitted, and with it circuit `circuit` if the write still
     /// holds it.
-    pub fn give_back(&mut self, slot: u32, unit: u32) {
+    pub fn give_back(&mut self, slot: u32, circuit: u32) {
         if self.hold == AesHold::UntilAdmitted {
-            self.free(unit);
+            self.free(circuit);
         }
         self.staged.retain(|&other| other != slot);
     }
@@ -96,10 +96,11 @@ impl AesUnits {
     /// Makes a pad in the first free read circuit, not before the time `known`. Returns the circuit and the time at
     /// which the pad is ready.
     pub fn read_pad(&mut self, known: Ps) -> (u32, Ps) {
-        let unit = (0..self.reading.len()).min_by_key(|&unit| self.reading[unit]).expect("one circuit at least");
-        let begun = known.max(self.reading[unit]);
-        self.reading[unit] = begun + self.round.unwrap_or(self.pad);
-        (unit as u32, begun + self.pad)
+        let circuit =
+            (0..self.reading.len()).min_by_key(|&circuit| self.reading[circuit]).expect("one circuit at least");
+        let begun = known.max(self.reading[circuit]);
+        self.reading[circuit] = begun + self.round.unwrap_or(self.pad);
+        (circuit as u32, begun + self.pad)
     }
 }
 
@@ -113,28 +114,28 @@ mod tests {
     use super::*;
     use crate::config::preset;
 
-    fn units(pipelined: bool, hold: AesHold, key_bits: u32) -> AesUnits {
+    fn circuits(pipelined: bool, hold: AesHold, key_bits: u32) -> AesCircuits {
         let mut machine = preset("secpm").unwrap();
         let controller = &mut machine.controller;
         (controller.aes_units, controller.aes_read_units) = (1, 1);
         (controller.aes_pipelined, controller.aes_hold, controller.aes_key_bits) = (pipelined, hold, key_bits);
-        AesUnits::new(&machine)
+        AesCircuits::new(&machine)
     }
 
     /// Whether another write gets the circuit: at once, when the first is encrypted, and when it is admitted.
     fn free_when(pipelined: bool, hold: AesHold) -> ([bool; 3], Option<Ps>) {
-        let mut units = units(pipelined, hold, 128);
-        units.want(7);
-        units.want(8);
-        assert_eq!(units.take_waiting(), Some(7));
-        let (unit, round) = units.occupy(7);
-        let at_once = units.can_be_had();
-        units.encrypted(unit);
-        let encrypted = units.can_be_had();
-        assert_eq!(units.staged, [7], "it has its register until it is admitted");
-        units.give_back(7, unit);
-        assert!(units.staged.is_empty());
-        ([at_once, encrypted, units.can_be_had()], round)
+        let mut circuits = circuits(pipelined, hold, 128);
+        circuits.request(7);
+        circuits.request(8);
+        assert_eq!(circuits.take_waiting(), Some(7));
+        let (circuit, round) = circuits.occupy(7);
+        let at_once = circuits.can_be_had();
+        circuits.encrypted(circuit);
+        let encrypted = circuits.can_be_had();
+        assert_eq!(circuits.staged, [7], "it has its register until it is admitted");
+        circuits.give_back(7, circuit);
+        assert!(circuits.staged.is_empty());
+        ([at_once, encrypted, circuits.can_be_had()], round)
     }
 
     #[test]
@@ -149,8 +150,8 @@ mod tests {
     #[test]
     fn a_pipelined_circuit_takes_a_line_each_round() {
         let reads = |pipelined, key_bits| {
-            let mut units = units(pipelined, AesHold::UntilAdmitted, key_bits);
-            [0, 0, 1_000_000].map(|known| units.read_pad(known).1)
+            let mut circuits = circuits(pipelined, AesHold::UntilAdmitted, key_bits);
+            [0, 0, 1_000_000].map(|known| circuits.read_pad(known).1)
         };
         assert_eq!(reads(false, 128), [40_000, 80_000, 1_040_000]);
         assert_eq!(reads(true, 128), [40_000, 44_000, 1_040_000]);

@@ -11,7 +11,7 @@ const DISAGREEMENTS_TOLD: usize = 10;
 /// Lines that a real boot and the auditors' view find different.
 #[derive(Default)]
 pub(super) struct Disagreements {
-    told: Vec<String>,
+    descriptions: Vec<String>,
     pub count: u64,
 }
 
@@ -19,8 +19,8 @@ impl Disagreements {
     /// Adds a disagreement about `line`, after the step `when` of a boot after a power failure after event `event`.
     pub fn add(&mut self, event: u64, line: Line, when: &str) {
         self.count += 1;
-        if self.told.len() < DISAGREEMENTS_TOLD {
-            self.told.push(format!(
+        if self.descriptions.len() < DISAGREEMENTS_TOLD {
+            self.descriptions.push(format!(
                 "internal error: after event {event}, the line at {:#x} {when} differs between a real boot and the auditors' \
                  own view of the durable state",
                 line.address()
@@ -28,8 +28,8 @@ impl Disagreements {
         }
     }
 
-    pub fn told(&self) -> &[String] {
-        &self.told
+    pub fn descriptions(&self) -> &[String] {
+        &self.descriptions
     }
 }
 
@@ -97,8 +97,8 @@ impl Explorer<'_> {
         if broken && self.at_point && self.last_point_recovered {
             self.recovered -= 1;
             self.last_point_recovered = false;
-            if let Some(own) = &mut self.own {
-                own.does_not_hold();
+            if let Some(command) = &mut self.command {
+                command.does_not_hold();
             }
             self.auditor.tallied_point_failed();
         }

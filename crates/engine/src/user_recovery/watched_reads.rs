@@ -5,7 +5,7 @@
 //! appended to it. `recorder/reads.h` says what it writes to FILE.
 
 use super::command::{self, Came, Limits, Outcome, Ran};
-use super::seats::Prepared;
+use super::slots::Prepared;
 use super::{Occasion, OwnRecovery, reason, shell_quoted};
 use crate::kernel::{ConfigError, Failure};
 use crate::message::{Line, LineBytes};
@@ -65,13 +65,13 @@ impl OwnRecovery {
     /// are kept.
     pub fn watch(&self, runs: &[ToWatch], of: &FxHashSet<Line>, cancel: &AtomicBool) -> Result<Vec<Watched>, Failure> {
         let watcher = self.settings.watcher.as_deref().unwrap_or_default();
-        let (names, seats) = (self.image.names(), &*self.seats);
+        let (names, slots) = (self.image.names(), &*self.slots);
         let limits = Limits { timeout: Duration::from_secs(self.settings.timeout_seconds), cancel };
         let mut found: Vec<_> = runs.iter().map(|_| Ok(None)).collect();
         self.pool.in_place_scope(|scope| {
             for (ToWatch(prepared), found) in runs.iter().zip(&mut found) {
                 let names = &names;
-                scope.spawn(move |_| *found = seats.watch(prepared, watcher, names, limits));
+                scope.spawn(move |_| *found = slots.watch(prepared, watcher, names, limits));
             }
         });
         let line_at = |file, offset| self.image.line_at(file, offset).filter(|line| of.contains(line));

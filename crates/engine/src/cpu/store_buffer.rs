@@ -45,7 +45,7 @@ impl Core {
             Action::NonTemporal => self.drain_non_temporal(cx, &entry),
             Action::Flush { kind, ordered } => self.drain_flush(cx, &entry, kind, ordered),
             Action::CounterWriteback => {
-                // Else the counters would leave before the data that advances them.
+                // Else the counters would leave before the data that increments them.
                 let block = |line: Line| line.0 / COUNTER_WRITEBACK_LINES;
                 let waits = self.writes_combined_first(cx, |line| block(line) == block(entry.line));
                 if !waits {

@@ -68,7 +68,7 @@ pub struct Counts {
 
 /// The state of memory.
 #[derive(Debug, Default)]
-pub(super) struct Shadow {
+pub(super) struct ProgramState {
     pub lines: FxHashMap<FileLine, Pending>,
     pub threads: Vec<Thread>,
     flushed: Flushed,
@@ -83,7 +83,7 @@ pub(super) struct Shadow {
     pub counts: Counts,
 }
 
-impl Shadow {
+impl ProgramState {
     /// Before the first step; at every mark `mark` all stores must be durable.
     pub fn new(mark: Option<&str>, numbered: bool) -> Self {
         let findings = Findings::new(numbered);

@@ -32,7 +32,7 @@ impl Hierarchy {
         let dirty_l3 = self.l3[l3].find(line).filter(|&slot| self.l3[l3].dirty(slot));
         if !dirty_l2 && dirty_l3.is_none() {
             self.ask_again(c);
-            self.requests.push(MemoryRequest::BumpCounter { at: now + self.latency.l3, core, line });
+            self.requests.push(MemoryRequest::IncrementCounter { at: now + self.latency.l3, core, line });
             return Access::Pending;
         }
         self.l1[c].set_dirty(slot);
@@ -44,7 +44,7 @@ impl Hierarchy {
 
     /// The line that `core` is about to write has its next counter: it is dirty from now on, because memory's copy is
     /// encrypted with the previous counter.
-    pub fn counter_bumped(&mut self, now: Ps, core: CoreId) {
+    pub fn counter_incremented(&mut self, now: Ps, core: CoreId) {
         let c = usize::from(core);
         let line = self.reserved[c];
         assert_ne!(line, NO_LINE, "core {core} has asked for no counter");

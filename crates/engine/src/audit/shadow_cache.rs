@@ -9,8 +9,8 @@
 
 use super::counter::{AuditedCounter, CounterCipher};
 use super::hashes::{mix, unit_hash};
+use super::line_record::Id;
 use super::lines::Lines;
-use super::record::Id;
 use crate::layout::{ShadowRegion, ShadowRegisters};
 use crate::message::{DrainedWrite, Line, LineBytes};
 use crate::parts::StampSource;

@@ -12,8 +12,8 @@
 //!
 //! Volatile data of a program may hold anything after a crash, and is not checked.
 
+use super::line_record::{Id, Record, Role};
 use super::lines::Lines;
-use super::record::{Id, Record, Role};
 use crate::message::{CoreId, LineBytes};
 use crate::parts::LineAtomicity;
 

@@ -187,7 +187,7 @@ fn check_range(base: u64, size: u64, offset: u64) -> Result<(u64, u64), Expected
 
 #[cfg(test)]
 mod tests {
-    use super::super::mapping::*;
+    use super::*;
     use proptest::prelude::*;
 
     #[test]

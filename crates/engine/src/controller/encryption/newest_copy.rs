@@ -1,9 +1,9 @@
 //! Where the newest copy of a line and of its counter is now. Read-only.
 
 use super::super::encrypted::EncryptionEngine;
+use super::super::in_flight::{Eviction, Origin};
 use super::super::queues::wpq::Wpq;
 use super::super::queues::writes::Writes;
-use super::super::request::{Eviction, Origin};
 use crate::layout::TreePlace;
 use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine};
 use crate::parts::{Counter, CounterStore, CounterUpdate};
@@ -23,7 +23,7 @@ impl View<'_> {
     pub fn newest_write(&self, line: Line, origin: Origin) -> Option<u32> {
         match origin {
             Origin::Reencryption(_) => {
-                let staged = self.engine.units.staged.iter().copied();
+                let staged = self.engine.circuits.staged.iter().copied();
                 self.writes.newest_of(staged.filter(|&slot| self.writes[slot].line == line))
             }
             _ => self.writes.newest(line),
@@ -39,16 +39,16 @@ impl View<'_> {
             return entry.and_then(|entry| entry.beside).map(|(_, block)| block);
         }
         let media = MediaLine::counter(id);
-        let queued = self.wpq.newest(media).map(|entry| (entry.bump, &entry.bytes));
+        let queued = self.wpq.newest(media).map(|entry| (entry.increment, &entry.bytes));
         let evicted = self.evictions.iter().rev().find(|eviction| eviction.media == media);
-        let evicted = evicted.map(|eviction| (eviction.bump, &eviction.block));
+        let evicted = evicted.map(|eviction| (eviction.increment, &eviction.block));
         // A write with a global counter has no copy of the block, and a write whose counter is stored with its data has
         // no newer one.
         let stage = !counters.scheme.global() && counters.update == CounterUpdate::AtBump;
-        let staged = self.engine.units.staged.iter().filter(|_| stage).map(|&slot| &self.writes[slot]);
+        let staged = self.engine.circuits.staged.iter().filter(|_| stage).map(|&slot| &self.writes[slot]);
         let staged = staged.filter(|write| counters.block(write.line) == id);
-        let staged = staged.max_by_key(|write| write.bump).map(|write| (write.bump, &write.block));
-        [queued, staged, evicted].into_iter().flatten().max_by_key(|(bump, _)| *bump).map(|(_, block)| *block)
+        let staged = staged.max_by_key(|write| write.increment).map(|write| (write.increment, &write.block));
+        [queued, staged, evicted].into_iter().flatten().max_by_key(|(increment, _)| *increment).map(|(_, block)| *block)
     }
 
     /// The newest block `id` outside the counter cache, on the chip or on the media.
@@ -88,7 +88,7 @@ impl View<'_> {
         evicted.map(|eviction| &eviction.block).or_else(|| self.wpq.newest(media).map(|entry| &entry.bytes))
     }
 
-    /// The counter of `line` in the page under re-encryption, from before its major counter advanced.
+    /// The counter of `line` in the page under re-encryption, from before its major counter was incremented.
     pub fn old_counter(&self, line: Line) -> Option<Counter> {
         let counters = &self.engine.counters;
         self.engine.rsr.old_block.as_ref().map(|old| counters.scheme.counter(old, counters.index(line)))

@@ -77,13 +77,13 @@ pub(super) enum Stage {
     /// It waits for its line's done bit, for a counter, or for a free status register.
     Waiting,
     /// Its counter is available; it waits for an AES circuit.
-    WantsUnit,
-    /// Its counter has been incremented; circuit `unit` makes its pad.
+    AwaitsCircuit,
+    /// Its counter has been incremented; circuit `circuit` makes its pad.
     Encrypting,
     /// It is encrypted; it waits for its MAC and for its way up the integrity tree.
     Authenticating,
     /// It is encrypted and waits for slots.
-    WantsSlots,
+    ClaimsEntry,
     /// Its data is queued in `entry` with the ready bit clear; it waits for its counter block to be queued.
     Unready,
 }
@@ -102,8 +102,8 @@ pub(super) struct Write {
     /// Arrival number.
     pub arrival: u64,
     /// Number of the counter increment, which gives their order; valid from `Encrypting` on.
-    pub bump: u64,
-    pub unit: u32,
+    pub increment: u64,
+    pub circuit: u32,
     pub entry: u32,
     pub counter: Counter,
     /// The core that waits for the write, if one does.
@@ -133,8 +133,8 @@ impl Write {
             origin,
             stage: Stage::Waiting,
             arrival: 0,
-            bump: 0,
-            unit: 0,
+            increment: 0,
+            circuit: 0,
             entry: 0,
             counter: Counter::NEVER,
             core: None,
@@ -223,9 +223,9 @@ pub(super) struct Fetch {
     pub updates: Vec<(Line, Counter)>,
 }
 
-/// What requests an entry of the counter write queue.
+/// What claims an entry of the counter write queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum CounterRequest {
+pub(super) enum CounterClaim {
     /// A write whose data is queued with its ready bit clear.
     Pair(u32),
     /// A requested write-back.
@@ -254,7 +254,7 @@ pub(super) enum LineWaiter {
 pub(super) struct Eviction {
     pub media: MediaLine,
     pub block: LineBytes,
-    pub bump: u64,
+    pub increment: u64,
     /// Whether it still waits for the node that vouches for it.
     pub waits_for_parent: bool,
 }
