@@ -1,7 +1,6 @@
 //! What is known about one line and one counter block. Each auditor owns one part of a [`Record`]; the record only stores
 //! the parts together, and [`super::lines`] has all records.
 
-use super::counter::AuditedCounter;
 use super::hashes::{mix, unit_hash};
 use crate::message::{CoreId, CounterBlock, DrainedWrite, Line, LineBytes, Page};
 use std::collections::VecDeque;

@@ -14,7 +14,7 @@
 
 use super::line_record::{Id, Record, Role};
 use super::lines::Lines;
-use crate::message::{CoreId, LineBytes};
+use crate::message::CoreId;
 use crate::parts::LineAtomicity;
 
 /// Checks the line rule from stores, flushes and fences.

@@ -57,7 +57,7 @@ pub(crate) use violation::{Collector, most_telling_first};
 pub use violation::{LastTouch, LeftOut, Lost, Rule, Violation};
 
 use crate::layout::{Coverage, ShadowRegisters};
-use crate::message::{CoreId, DrainedWrite, Line, LineBytes, MediaLine, Page};
+use crate::message::{CoreId, DrainedWrite, Line, LineBytes, MediaLine, Page, ProgramRecovery};
 use branch::{Branch, Future, Surroundings};
 use counter::{AuditedCounter, CounterCipher};
 use durable::Durable;
@@ -71,6 +71,7 @@ use recovered::Recovered;
 use secrecy::{Leak, Secrecy};
 use shadow_cache::{ShadowCache, registers_hash};
 use stages::Stages;
+use std::sync::Arc;
 use transaction::{Finding, Transactions};
 
 /// All auditors of one run.

@@ -112,7 +112,6 @@ fn place(pad: u128, words: usize) -> (usize, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::Way;
     use super::*;
     use crate::message::Line;
     use proptest::prelude::*;
