@@ -1,5 +1,6 @@
 //! The pads that were used, and what for.
 
+use crate::message::Line;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
@@ -113,7 +114,6 @@ fn place(pad: u128, words: usize) -> (usize, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Line;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

@@ -121,9 +121,9 @@ fn instructions_that_are_shown_alike_are_one_place() {
     let (findings, _) = state.finish(None);
     let line = Place { text: "pool.c:7".to_owned(), source: None, function: None, object: None };
     let found = merged(findings, &vec![line; 8], &read);
-    let told: Vec<_> = found.iter().map(|finding| (finding.count, finding.example.record)).collect();
+    let examples: Vec<_> = found.iter().map(|finding| (finding.count, finding.example.record)).collect();
     // SYNC, FILE and MAP come first.
-    assert_eq!(counted, [(3, 4)]);
+    assert_eq!(examples, [(3, 4)]);
 }
 
 #[test]

@@ -101,13 +101,13 @@ impl Reference {
     /// What may be durable, by epoch.
     pub fn walk(&self, program: &[Op]) -> Vec<SeenStates> {
         let fences = program.iter().filter(|op| **op == Op::Fence).count();
-        let mut seen = vec![SeenStates::default(); fences];
+        let mut left = vec![SeenStates::default(); fences];
         let mut seen: FxHashSet<State> = FxHashSet::default();
         let mut todo = vec![State::default()];
         seen.insert(State::default());
         while let Some(state) = todo.pop() {
-            if let Some(seen) = seen.get_mut(usize::from(state.epoch)) {
-                seen.insert(durable(&state));
+            if let Some(left) = left.get_mut(usize::from(state.epoch)) {
+                left.insert(durable(&state));
             } else {
                 continue;
             }
@@ -131,7 +131,7 @@ impl Reference {
                 }
             }
         }
-        seen
+        left
     }
 
     fn program(&self, state: &State, op: Op, reach: &mut impl FnMut(State)) {
