@@ -13,8 +13,8 @@ Formula = Callable[[str, Mapping[str, int], int], Mapping[str, float] | str]
 
 
 def decision(name: str, choices: int, start: int = 0, shipped: int | None = None) -> DecisionSpec:
-    places = tuple(((f"x.{name}", number),) for number in range(choices))
-    return DecisionSpec(f"x.{name}", places, places[start], None if shipped is None else places[shipped], "")
+    rows = tuple((number,) for number in range(choices))
+    return DecisionSpec((f"x.{name}",), rows, f"x.{name}", rows[start], None if shipped is None else rows[shipped], "")
 
 
 def names(spec: DecisionSpec) -> str:
@@ -35,7 +35,6 @@ class Papers:
         return [self._outcome(ask) for ask in asked]
 
     def _outcome(self, ask: Ask) -> Outcome:
-        specs = (*self.space.shared, *self.space.own[ask.paper])
-        chosen = {names(spec): place for spec, place in zip(specs, (*ask.shared, *ask.own), strict=True)}
+        chosen = {names(spec): place for spec, place in zip(self.space.decisions_of(ask.paper), ask.point, strict=True)}
         found = self.formula(ask.paper, chosen, ask.seed)
         return Outcome({}, found) if isinstance(found, str) else Outcome(found)

@@ -105,7 +105,7 @@ def test_the_command_prints_both_directions(store: Path, cli: Cli) -> None:
 def test_bad_input_is_one_sentence_before_anything_is_computed(
     names: tuple[str, str], options: dict[str, Any], said: str, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("counterpoint.searches.explain.Store", None)
+    monkeypatch.setattr("counterpoint.searches.explain.computing", None)
     with pytest.raises(cp.InputError) as refused:
         cp.explain(*names, **{"workloads": ["queue"], "store": store, **_RUN, **options})
     assert said in str(refused.value)

@@ -201,7 +201,7 @@ def test_values_that_are_stated_replace_those_of_the_designs() -> None:
 def test_faulty_goals_are_refused_before_anything_is_computed(
     tables: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "Store", None)
+    monkeypatch.setattr(search, "computing", None)
     with pytest.raises(cp.InputError) as refused:
         cp.search({"space": {"designs": ["secpm"]}, **_WRITES, **tables})
     assert said in str(refused.value)

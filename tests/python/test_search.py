@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 from searched import Formula, Papers, decision, names
 
-from counterpoint.papers import calibrate, crossvalidate, descent, finish, sensitivity
+from counterpoint.papers import crossvalidate, descent, finish, sensitivity
 from counterpoint.papers.crossvalidate import CrossValidation, folds_of, objectives
 from counterpoint.papers.decisions import DecisionSpec
 from counterpoint.papers.evaluate import Outcome
+from counterpoint.papers.explore import SEEDS, explore, spread
 from counterpoint.papers.model import Claim, ClaimRow
-from counterpoint.papers.pool import Ask, Joint, Objective, Pool, Space
-from counterpoint.papers.search import spread
+from counterpoint.papers.pool import Ask, Objective, Pool, Space
+from counterpoint.searches.space import Point, changed
 
 CORNER = {"a": 3, "b": 4, "c": 2, "d": 3}
 CORNERED = Space((), {"p": tuple(decision(name, 5) for name in CORNER)})
@@ -32,13 +33,13 @@ def explored(
     space: Space, papers: Papers, budget: int, seed: int = 1, claims: tuple[str, ...] = ()
 ) -> tuple[Pool, CrossValidation]:
     known = claims or ("p.f1.x", "p.f2.x")
-    pool, validation = calibrate.explore(space, papers, known, budget=budget, seed=seed)
+    pool, validation = explore(space, papers, known, budget=budget, seed=seed)
     assert validation is not None
     return pool, validation
 
 
-def chosen_by_name(space: Space, joint: Joint) -> dict[str, int]:
-    return {names(spec): place for spec, place in zip(space.decisions, space.flat(joint), strict=True)}
+def chosen_by_name(space: Space, point: Point) -> dict[str, int]:
+    return {names(spec): place for spec, place in zip(space.decisions, point, strict=True)}
 
 
 def walked(space: Space) -> dict[str, int]:
@@ -75,25 +76,24 @@ def test_a_budget_is_kept_and_divided() -> None:
     assert 80 <= len(papers.asked) <= 80 + 4 * 8, "the best of each objective is always confirmed"
     searched = [ask for ask in papers.asked if ask.seed == 1]
     assert len(searched) >= 55
-    assert {ask.seed for ask in papers.asked} == set(calibrate.SEEDS)
+    assert {ask.seed for ask in papers.asked} == set(SEEDS)
 
 
 def test_a_space_with_few_points_ends_before_its_budget() -> None:
     space = Space((), {"p": (decision("a", 2), decision("b", 2))})
     papers = Papers(space, lambda *_: {"p.f1.x": 1.0, "p.f2.x": 0.5})
     explored(space, papers, 500)
-    assert len(set(papers.asked)) == len(papers.asked) <= 4 * len(calibrate.SEEDS)
+    assert len(set(papers.asked)) == len(papers.asked) <= 4 * len(SEEDS)
 
 
 def test_nothing_to_decide_is_a_search_of_one_point() -> None:
     space = Space((), {"p": ()})
     _, validation = explored(space, Papers(space, lambda *_: {"p.f1.x": 1.0, "p.f2.x": 0.5}), 20)
-    assert validation.best == Joint((), ((),))
+    assert validation.best == ()
 
 
 def test_points_of_the_start_fill_the_space() -> None:
-    pool = Pool(CORNERED, Papers(CORNERED, corner), (1,))
-    points = [CORNERED.flat(joint) for joint in spread(pool, 1, 64)]
+    points = list(spread(CORNERED, 1, 64))
     assert len(points) == 64
     for column in zip(*points, strict=True):
         assert set(Counter(column).values()) <= set(range(10, 17)), "every choice equally often"
@@ -103,9 +103,9 @@ def test_the_search_begins_with_what_is_shipped_the_start_and_all_points_that_fi
     space = Space((), {"p": tuple(decision(name, 5, start=1, shipped=2) for name in CORNER)})
     papers = Papers(space, corner)
     explored(space, papers, 80)
-    points = [space.flat(joint) for joint in spread(Pool(space, papers, (1,)), 1, 24)]
-    begun = list(dict.fromkeys([space.flat(space.shipped), space.flat(space.start), *points[:16]]))
-    assert [ask.own for ask in papers.asked[: len(begun)]] == begun
+    points = list(spread(space, 1, 24))
+    begun = list(dict.fromkeys([space.shipped, space.start, *points[:16]]))
+    assert [ask.point for ask in papers.asked[: len(begun)]] == begun
 
 
 def test_refused_points_are_recorded_and_cost_nothing() -> None:
@@ -124,7 +124,7 @@ def test_refused_points_are_recorded_and_cost_nothing() -> None:
 
 def test_search_in_which_all_is_refused_chooses_nothing() -> None:
     papers = Papers(CORNERED, lambda *_: "no")
-    pool, validation = calibrate.explore(CORNERED, papers, ["p.f1.x", "p.f2.x"], budget=20, seed=1)
+    pool, validation = explore(CORNERED, papers, ["p.f1.x", "p.f2.x"], budget=20, seed=1)
     assert validation is None
     assert all(outcome.refused for outcome in pool.outcomes.values())
     assert len(papers.asked) <= 4 * 20 + 16, "and the search ends"
@@ -152,17 +152,17 @@ def test_papers_that_share_a_decision_get_one_value() -> None:
 
 def test_evaluations_of_papers_are_put_together() -> None:
     pool = Pool(TOGETHER, Papers(TOGETHER, both), (1,))
-    pool.tell(pool.missing([Joint((2,), ((3,), (0,))), Joint((2,), ((0,), (1,)))], (1,)))
+    pool.evaluate([(2, 3, 0), (2, 0, 1)])
     ranking = pool.ranking(Objective(frozenset({"p.f1.x", "q.f1.x"}), 0.0), confirmed=False)
     value, best = ranking.top(1)[0]
-    assert best == Joint((2,), ((3,), (1,))), "of two points that were asked for, a third that is better than both"
+    assert best == (2, 3, 1), "of two points that were asked for, a third that is better than both"
     assert value == pytest.approx(0.9)
 
 
 def test_the_prior_prices_departures_and_ties_go_to_what_is_shipped() -> None:
     space = Space((), {"p": (decision("a", 2, shipped=0), decision("b", 2, start=1), decision("c", 2, shipped=1))})
     pool = Pool(space, Papers(space, lambda _, chosen, __: {"p.f1.x": 0.5 + 0.1 * chosen["a"]}), (1,))
-    pool.tell(pool.missing([space.joint((a, b, c)) for a in (0, 1) for b in (0, 1) for c in (0, 1)], (1,)))
+    pool.evaluate([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
 
     def best(weight: float) -> dict[str, int]:
         found = pool.ranking(Objective(frozenset({"p.f1.x"}), weight), confirmed=True).best()
@@ -251,7 +251,7 @@ def scores_over(varied: Sequence[sensitivity.Varied], spec: DecisionSpec, claim:
 
 def test_each_decision_is_varied_around_the_chosen_point() -> None:
     pool, validation = explored(TOGETHER, Papers(TOGETHER, both), 40, claims=("p.f1.x", "q.f1.x"))
-    best = Joint((2,), ((3,), (1,)))
+    best = (2, 3, 1)
     varied = sensitivity.sensitivity(pool, best)
     assert [(each.spec.name, each.place) for each in varied] == [
         *(("x.s", place) for place in range(3)),
@@ -279,7 +279,7 @@ def test_a_refused_choice_moves_nothing() -> None:
 def descended(formula: Formula, objective: Objective | None = None) -> tuple[dict[str, int], Pool]:
     space = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 3, shipped=0)), "q": (decision("c", 3),)})
     pool = Pool(space, Papers(space, formula), (1, 2))
-    pool.tell(pool.missing([space.start], pool.seeds))
+    pool.evaluate([space.start], confirmed=True)
     claims = frozenset(["p.f1.x", "q.f1.x"])
     return chosen_by_name(space, descent.descend(pool, objective or Objective(claims, 0.0), space.start)), pool
 
@@ -293,11 +293,11 @@ def test_a_papers_own_choices_go_with_other_shared_ones() -> None:
         return {f"{paper}.f1.x": 0.9 * own}
 
     pool = Pool(space, Papers(space, formula), (1, 2))
-    elsewhere = space.joint((2, 3, 3, 1))
-    pool.tell(pool.missing([space.start, elsewhere], pool.seeds[:1]))
+    elsewhere = (2, 3, 3, 1)
+    pool.evaluate([space.start, elsewhere])
     objective = Objective(frozenset(["p.f1.x", "q.f1.x"]), 0.0)
     assert descent.descend(pool, objective, space.start) == space.start
-    assert descent.crossed(pool, objective, space.start) == Joint((0,), ((3, 3), (0,)))
+    assert descent.crossed(pool, objective, space.start) == (0, 3, 3, 0)
 
 
 def test_single_changes_that_are_better_are_put_together() -> None:
@@ -307,7 +307,7 @@ def test_single_changes_that_are_better_are_put_together() -> None:
 
     found, pool = descended(apart)
     assert found == {"s": 1, "a": 3, "b": 2, "c": 0}
-    best = pool.space.joint(found[names(spec)] for spec in pool.space.decisions)
+    best = tuple(found[names(spec)] for spec in pool.space.decisions)
     assert pool.joint_scores(best, confirmed=True) is not None, "it is evaluated with all seeds"
     priced, _ = descended(apart, Objective(frozenset(["p.f1.x", "q.f1.x"]), 1.0))
     assert priced == {"s": 1, "a": 3, "b": 0, "c": 0}, "departing from what is shipped costs more than it brings"
@@ -339,7 +339,7 @@ def test_the_descent_goes_on_while_it_gains() -> None:
     names = "abcdef"
     space = Space((), {"p": tuple(decision(name, 2) for name in names)})
 
-    def ended(height: float) -> tuple[Joint, Pool]:
+    def ended(height: float) -> tuple[Point, Pool]:
         def stairs(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
             """Each decision is good only after the one before it."""
             steps = next((place for place, name in enumerate(names) if not chosen[name]), len(names))
@@ -348,10 +348,10 @@ def test_the_descent_goes_on_while_it_gains() -> None:
         pool = Pool(space, Papers(space, stairs), (1,))
         return descent.descend(pool, Objective(frozenset(["p.f1.x"]), 0.0), space.start), pool
 
-    assert ended(0.1)[0] == space.joint([1] * 6)
+    assert ended(0.1)[0] == (1,) * 6
     found, pool = ended(descent.NOTHING / 2)
     assert found == space.start
-    seen = {ask.own for ask in pool.outcomes}
+    seen = {ask.point for ask in pool.outcomes}
     assert (1, 1, 0, 0, 0, 0) not in seen, "a round that gains next to nothing is the last one"
 
 
@@ -377,11 +377,11 @@ def test_choice_without_effect_goes_back_to_its_start() -> None:
         return {"p.f1.x": good + 0.0009 * (chosen["a"] == 3)}
 
     pool = Pool(space, Papers(space, formula), (1, 2))
-    point = space.joint((2, 3, 1, 1))
+    point = (2, 3, 1, 1)
     found = descent.descend(pool, Objective(frozenset(["p.f1.x"]), 0.0), point)
-    assert found == space.joint((2, 0, 1, 1))
+    assert found == (2, 0, 1, 1)
     assert pool.joint_scores(found, confirmed=True) is not None, "it is evaluated with all seeds"
-    pool.tell(pool.missing([point], pool.seeds))
+    pool.evaluate([point], confirmed=True)
     ranking = pool.ranking(Objective(frozenset(["p.f1.x"]), 0.0), confirmed=True)
     assert (ranking.best(), ranking.plainest(0.001, 10)) == (point, found)
     assert ranking.plainest(0.0005, 10) == point
@@ -395,7 +395,7 @@ def test_the_descent_begins_at_the_better_of_what_was_found_and_what_is_known() 
 
     pool = Pool(space, Papers(space, formula), (1, 2))
     objective = Objective(frozenset(["p.f1.x"]), 0.0)
-    refused, first, second, worse = (space.joint(places) for places in ((3, 0), (2, 1), (2, 3), (1, 0)))
+    refused, first, second, worse = (3, 0), (2, 1), (2, 3), (1, 0)
     assert descent.better(pool, objective, (refused, worse)) == worse
     assert descent.better(pool, objective, (worse, first, second)) == first, "the first of equals"
     assert {ask.seed for ask in pool.outcomes} == {1}
@@ -407,9 +407,9 @@ def test_the_descent_begins_at_a_known_point_that_is_better() -> None:
         return {"p.f1.x": 0.9 * (chosen == dict.fromkeys(chosen, 7)), "p.f1.y": 0.1}
 
     space = Space((), {"p": tuple(decision(name, 8) for name in "abcdef")})
-    known = space.joint([7] * 6)
+    known = (7,) * 6
     for one in (None, known):
-        _, validation = calibrate.explore(
+        _, validation = explore(
             space, Papers(space, formula), ["p.f1.x", "p.f1.y"], known=one, budget=10, seed=1, seeds=(1, 2)
         )
         assert validation is not None
@@ -433,14 +433,15 @@ class Finishing:
     def __init__(self, short: Formula, full: Formula) -> None:
         self.short, self.full = short, full
         self.pool = Pool(FINISHED, lambda asked: [self._outcome(short, ask) for ask in asked], (1, 2))
-        self.measured: list[finish.Piece] = []
+        self.measured: list[Ask] = []
+        self.full_length = Pool(FINISHED, self._measure, (0,))
 
-    def ended(self, point: Joint, known: Joint | None = None) -> tuple[finish.Finalist, ...]:
-        return finish.finish(self.pool, HALVES, point, self._measure, known=known)
+    def ended(self, point: Point, known: Point | None = None) -> tuple[finish.Finalist, ...]:
+        return finish.finish(self.pool, self.full_length, HALVES, point, known=known)
 
-    def _measure(self, pieces: Sequence[finish.Piece]) -> list[Outcome]:
-        self.measured += pieces
-        return [self._outcome(self.full, Ask(*piece, 0)) for piece in pieces]
+    def _measure(self, asked: Sequence[Ask]) -> list[Outcome]:
+        self.measured += asked
+        return [self._outcome(self.full, ask) for ask in asked]
 
     def _outcome(self, formula: Formula, ask: Ask) -> Outcome:
         found = Papers(FINISHED, formula)([ask])[0]
@@ -458,12 +459,12 @@ def nearly(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]
 
 def test_a_change_that_meets_a_claim_at_little_cost_is_measured_at_full_length() -> None:
     one = Finishing(nearly, nearly)
-    start, better = FINISHED.start, FINISHED.changed(FINISHED.start, 1, 2)
+    start, better = FINISHED.start, changed(FINISHED.start, 1, 2)
     missed = ["p.f1.x"]
     assert finish.promising(one.pool, HALVES, start, missed) == [better], "the best value of the decision, no dear one"
     assert finish.promising(one.pool, HALVES, start, ["p.f2.x"]) == []
     found = one.ended(start)
-    assert [(each.joint, each.held) for each in found] == [(better, 1), (start, 0)]
+    assert [(each.point, each.held) for each in found] == [(better, 1), (start, 0)]
     assert found[0].score == pytest.approx((1 + 0.59 + 0.5) / 3)
     assert len(one.measured) == len(set(one.measured)) == 3, "p twice and q once"
 
@@ -475,9 +476,9 @@ def test_choice_that_fails_at_full_length_is_not_taken() -> None:
     one = Finishing(nearly, full)
     found = one.ended(FINISHED.start)
     assert [each.held for each in found] == [0, 0]
-    assert found[0].joint == FINISHED.start, "of equals the point where the descent ended"
+    assert found[0].point == FINISHED.start, "of equals the point where the descent ended"
     refused = Finishing(nearly, lambda paper, chosen, seed: "no" if chosen.get("a") else nearly(paper, chosen, seed))
-    assert [each.joint for each in refused.ended(FINISHED.start)] == [FINISHED.start]
+    assert [each.point for each in refused.ended(FINISHED.start)] == [FINISHED.start]
     nothing = Finishing(nearly, lambda *_: "no")
     assert nothing.ended(FINISHED.start) == ()
 
@@ -493,7 +494,7 @@ def test_a_claim_that_is_missed_at_full_length_only_is_looked_after() -> None:
         return {"p.f1.x": 1.0 if chosen["b"] == 1 or chosen["a"] == 3 else 0.9, "p.f2.x": 1.0}
 
     found = Finishing(short, full).ended(FINISHED.start)
-    assert found[0].joint == FINISHED.changed(FINISHED.start, 2, 1)
+    assert found[0].point == changed(FINISHED.start, 2, 1)
     assert [each.held for each in found] == [3, *[2] * (len(found) - 1)]
 
 
@@ -502,8 +503,8 @@ def test_point_without_better_neighbours_is_measured_alone() -> None:
         return {"q.f1.x": 0.5} if paper == "q" else {"p.f1.x": 0.5, "p.f2.x": 1.0}
 
     one = Finishing(missed, missed)
-    assert [each.joint for each in one.ended(FINISHED.start)] == [FINISHED.start]
-    assert one.measured == list(FINISHED.pieces(FINISHED.start))
+    assert [each.point for each in one.ended(FINISHED.start)] == [FINISHED.start]
+    assert [ask[:2] for ask in one.measured] == list(FINISHED.pieces(FINISHED.start))
 
 
 @pytest.mark.parametrize("missed", [True, False])
@@ -517,9 +518,9 @@ def test_known_points_compete_where_a_claim_is_missed(missed: bool) -> None:
         better = bool(chosen.get("b")) or not missed
         return {"q.f1.x": 1.0} if paper == "q" else {"p.f1.x": 1.0 if better else 0.9, "p.f2.x": 1.0}
 
-    known = FINISHED.joint((0, 2, 2, 0))
+    known = (0, 2, 2, 0)
     one = Finishing(short, full)
-    found = [each.joint for each in one.ended(FINISHED.start, known)]
+    found = [each.point for each in one.ended(FINISHED.start, known)]
     assert found[0] == known if missed else found == [FINISHED.start]
 
 
@@ -532,6 +533,6 @@ def test_the_finish_goes_on_while_more_claims_hold() -> None:
 
     one = Finishing(stairs, stairs)
     found = one.ended(FINISHED.start)
-    assert found[0].joint == FINISHED.joint((1, 0, 0, 2))
+    assert found[0].point == (1, 0, 0, 2)
     assert [each.held for each in found] == [2, 1, 0]
     assert len(one.measured) == len(set(one.measured)), "nothing is measured twice"

@@ -15,8 +15,9 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-from counterpoint.runs.executor import worker
-from counterpoint.searches import computing, propose, search
+from counterpoint.runs import computing
+from counterpoint.runs.executor import Refused, worker
+from counterpoint.searches import propose, search
 from counterpoint.searches.files import command, design_text, write_designs
 from counterpoint.searches.goals import load
 from counterpoint.searches.ladder import CrashTest
@@ -50,8 +51,8 @@ SURVIVOR: dict[str, Any] = {
 class Inline:
     """Computes in this process, so that a test sees all of it; ends like Ctrl-C after so many tasks."""
 
-    def __init__(self, most: int | None = None) -> None:
-        self.left = most
+    def __init__(self, most: int | None = None, work: Any = worker.work) -> None:
+        self.left, self.work = most, work
         self.outcomes: list[Any] = []
 
     def room(self) -> int:
@@ -62,7 +63,7 @@ class Inline:
             if self.left == 0:
                 raise KeyboardInterrupt
             self.left -= 1
-        self.outcomes.append(worker.work(task))
+        self.outcomes.append(self.work(task))
 
     def wait(self, seconds: float) -> Sequence[Any]:
         del seconds
@@ -208,6 +209,42 @@ def test_a_search_that_was_interrupted_goes_on(
     rest = cp.search(SURVIVOR, store)
     assert 0 < rest.computed <= found.computed - 100
     assert documents(rest) == documents(found)
+
+
+_RUN = {"design": "secpm", "workload": "queue", "machine": "small", "transactions": 2, "footprint": "64KiB"}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_finished_runs_survive_an_interrupted_write(
+    times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(computing, "Processes", lambda workers: Inline())
+    monkeypatch.setattr(computing, "_KEPT_SECONDS", 0.0 if times == 2 else 60.0)
+    put, calls = cp.Store.put_runs, itertools.count()
+
+    def write(store: cp.Store, *arguments: Any) -> None:
+        if next(calls) == 0:
+            raise KeyboardInterrupt
+        put(store, *arguments)
+
+    monkeypatch.setattr(cp.Store, "put_runs", write)
+    path = tmp_path / "s.duckdb"
+    with pytest.raises(cp.Interrupted), computing.computing(path) as computer:
+        computer.ask("run", [{**_RUN, "seed": seed} for seed in range(1, times + 1)])
+    with cp.Store(path, read_only=True) as store:
+        assert store.database.ask("SELECT count(*) FROM results") == [(1,)]
+
+
+def test_finished_runs_are_kept_beside_a_fault_of_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(task: Any) -> Any:
+        return Refused(task.key, "a fault", bad_input=False) if task.request["seed"] == 2 else worker.work(task)
+
+    path = tmp_path / "s.duckdb"
+    monkeypatch.setattr(computing, "Processes", lambda workers: Inline(work=faulty))
+    with pytest.raises(cp.EngineError, match="a fault"), computing.computing(path) as computer:
+        computer.ask("run", [{**_RUN, "seed": seed} for seed in (1, 2)])
+    with cp.Store(path, read_only=True) as store:
+        assert store.database.ask("SELECT count(*) FROM results") == [(1,)]
 
 
 def test_the_genetic_search_finds_the_same_front_and_is_the_same_twice(

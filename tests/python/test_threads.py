@@ -12,10 +12,10 @@ import pytest
 from test_sweep import Inline
 
 import counterpoint as cp
-from counterpoint.runs import sweeps
+from counterpoint.runs import computing, sweeps
 from counterpoint.runs.executor import Finished
 from counterpoint.runs.store import Failure
-from counterpoint.searches import computing, ladder
+from counterpoint.searches import ladder
 
 THREADS = 3
 GOALS: dict[str, Any] = {

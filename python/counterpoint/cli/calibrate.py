@@ -32,10 +32,7 @@ def calibrate(
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", parser=options.whole_number, help="Seed of the search.")
     ] = 1,
-    store: Annotated[
-        Path | None,
-        typer.Option("--store", metavar="FILE.duckdb", help="Keep simulations here, and reuse those that are there."),
-    ] = None,
+    store: options.Store = None,
     workers: options.Workers = 0,
     out: options.Out = None,
     as_json: options.Json = False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Unpack
 
 import typer
@@ -21,10 +20,7 @@ def explain(
         list[str] | None,
         typer.Option("--figure", metavar="NAME", help="Figures to compare, see docs/search.md; repeatable."),
     ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option("--store", metavar="FILE.duckdb", help="Keep what is computed here, and reuse what is there."),
-    ] = None,
+    store: options.Store = None,
     workers: options.Processes = 0,
     as_json: options.Json = False,
     **given: Unpack[RunOptions],

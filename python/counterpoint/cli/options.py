@@ -161,6 +161,10 @@ ClusterAddress: TypeAlias = Annotated[
     str | None,
     typer.Option("--cluster", metavar="ADDRESS", help="Compute on the workers of this Dask scheduler."),
 ]
+Store: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="FILE.duckdb", help="Keep what is computed here, and reuse what is there."),
+]
 Out: TypeAlias = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.")]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,10 +38,7 @@ def reproduce(
             help="Measure with N seeds, 1 to 31, as means with intervals; default 5, with --quick 1.",
         ),
     ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option("--store", metavar="FILE.duckdb", help="Keep simulations here, and reuse those that are there."),
-    ] = None,
+    store: options.Store = None,
     workers: options.Workers = 0,
     cluster: options.ClusterAddress = None,
     out: options.Out = None,

@@ -1,10 +1,6 @@
 """Which weight of the prior predicts best: each figure is left out, and scored at the best point on the others.
 
-A point that fits the figures it was chosen by says little. So for every weight of the prior and every figure, the best
-point on all other figures is looked up, and scored on the figure that was left out. The weight under which the claims
-that were left out score best is chosen; of weights that predict equally well, the largest. The chosen point is the best
-one on all figures under that weight. Where papers that are searched together have one figure only, claims are left out
-instead.
+A point that fits the figures it was chosen by says little; the rules are in `docs/calibration.md`.
 """
 
 from __future__ import annotations
@@ -12,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .pool import Joint, Objective, Pool
+from ..searches.space import Point
+from .pool import Objective, Pool
 
 WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Weights of the prior that are compared: 0.1 takes a tenth from the score of a point that departs in everything."""
@@ -35,7 +32,7 @@ class Fold:
 
     left_out: str
     weight: float
-    best: Joint
+    best: Point
     fitted: float
     predicted: float
     counted: int
@@ -53,7 +50,7 @@ class CrossValidation:
 
     folds: tuple[Fold, ...]
     weight: float
-    best: Joint
+    best: Point
 
     @property
     def weights(self) -> tuple[float, ...]:

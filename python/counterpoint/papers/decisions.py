@@ -27,13 +27,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
-from typing import Any, TypeAlias
+from typing import Any
 
-from ..contract.request import bytes_of, literal
-from ..runs.matrix import Value
-
-Choice: TypeAlias = tuple[tuple[str, Value], ...]
-"""One choice of a decision: the values that it sets, by key."""
+from ..contract.request import literal
+from ..searches.space import Dimension, Row, Typed, typed
 
 RUN_PARAMETERS = ("cores", "footprint", "warmup")
 """Keys of decisions that are no machine values."""
@@ -42,12 +39,11 @@ _KEYS = ("key", "name", "start", "shipped", "range", "reason")
 
 
 @dataclass(frozen=True)
-class DecisionSpec:
-    """Something that a paper leaves open.
+class DecisionSpec(Dimension):
+    """Something that a paper leaves open: a dimension with a name, a start and reasons.
 
     Attributes:
         name: path of the value, or the name of a group of values.
-        range: the choices.
         start: the choice that was taken before any claim was looked at.
         shipped: the choice that the cited simulator ships or the paper's text suggests; None where neither says.
         reason: why it is open, and why `start`.
@@ -55,48 +51,43 @@ class DecisionSpec:
     """
 
     name: str
-    range: tuple[Choice, ...]
-    start: Choice
-    shipped: Choice | None
+    start: Row
+    shipped: Row | None
     reason: str
     simulator: str = ""
 
     @property
     def is_group(self) -> bool:
         """Whether it sets several values."""
-        return len(self.range[0]) > 1 or self.range[0][0][0] != self.name
+        return self.keys != (self.name,)
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether its choices are numbers or sizes that rise or fall, so that neighbours are alike."""
-        if self.is_group:
-            return False
-        numbers = [_number(choice[0][1]) for choice in self.range]
-        if any(number is None for number in numbers):
-            return False
-        return numbers in (sorted(numbers), sorted(numbers, reverse=True))  # type: ignore[type-var]
-
-    def place(self, choice: Choice) -> int:
-        """The number of a choice in `range`."""
-        return self._places[_typed(choice)]
+    def place(self, row: Row) -> int:
+        """The number of a choice."""
+        return self._places[typed(row)]
 
     @cached_property
-    def _places(self) -> Mapping[frozenset[tuple[str, type, Value]], int]:
-        return {_typed(one): place for place, one in enumerate(self.range)}
+    def _places(self) -> Mapping[Typed, int]:
+        return {typed(row): place for place, row in enumerate(self.rows)}
 
-    def said(self, choice: Choice | None) -> str:
+    def departs(self, place: int) -> bool:
+        """Whether a choice differs from what is shipped; where nothing is, none does."""
+        return self.shipped is not None and self.place(self.shipped) != place
+
+    def text(self, row: Row | None) -> str:
         """A choice as people read it."""
-        if choice is None:
+        if row is None:
             return ""
         if not self.is_group:
-            return literal(choice[0][1])
-        return ", ".join(f"{key.rpartition('.')[2]} {literal(value)}" for key, value in choice)
+            return literal(row[0])
+        return ", ".join(
+            f"{key.rpartition('.')[2]} {literal(value)}" for key, value in zip(self.keys, row, strict=True)
+        )
 
-    def plain(self, choice: Choice | None) -> Any:
+    def plain(self, row: Row | None) -> Any:
         """A choice as JSON: a value, or the values of a group by key."""
-        if choice is None:
+        if row is None:
             return None
-        return dict(choice) if self.is_group else choice[0][1]
+        return dict(zip(self.keys, row, strict=True)) if self.is_group else row[0]
 
 
 @dataclass(frozen=True)
@@ -148,35 +139,30 @@ def _decision(entry: Mapping[str, Any], simulator: str) -> DecisionSpec:
         raise ValueError(f"decision {name}: a decision has a key, or a name and tables of values")
     grouped = "name" in entry
 
-    def choice(given: Any) -> Choice:
+    def row(given: Any) -> dict[str, Any]:
         if grouped != isinstance(given, Mapping):
             needed = "a table, because it has a name" if grouped else "one value, because it has a key"
             raise ValueError(f"decision {name}: {given} must be {needed}")
-        return tuple(given.items()) if grouped else ((name, given),)
+        return dict(given) if grouped else {name: given}
 
-    choices = tuple(choice(given) for given in entry["range"])
-    start, shipped = choice(entry["start"]), choice(entry["shipped"]) if "shipped" in entry else None
-    typed = [_typed(one) for one in choices]
-    if len(set(typed)) < len(typed):
-        raise ValueError(f"decision {name}: its range has a choice twice")
-    for what, given in (("start", start), ("shipped", shipped)):
-        if given is not None and _typed(given) not in typed:
-            raise ValueError(f"decision {name}: {what} is not in its range")
-    for key in {key for one in choices for key, _ in one}:
+    choices = [row(given) for given in entry["range"]]
+    keys = tuple(choices[0])
+    for key in keys:
         if "." not in key and key not in RUN_PARAMETERS:
             raise ValueError(f"decision {name}: '{key}' is no machine value and none of {', '.join(RUN_PARAMETERS)}")
-    if len({frozenset(key for key, _ in one) for one in choices}) > 1:
+    if any(set(one) != set(keys) for one in choices):
         raise ValueError(f"decision {name}: its choices set different values")
-    return DecisionSpec(name, choices, start, shipped, entry["reason"], simulator)
+    rows = tuple(tuple(one[key] for key in keys) for one in choices)
+    known = set(map(typed, rows))
+    if len(known) < len(rows):
+        raise ValueError(f"decision {name}: its range has a choice twice")
 
+    def chosen(what: str) -> Row:
+        given = row(entry[what])
+        found = tuple(given.get(key, "") for key in keys)
+        if len(given) != len(keys) or typed(found) not in known:
+            raise ValueError(f"decision {name}: {what} is not in its range")
+        return found
 
-def _typed(choice: Choice) -> frozenset[tuple[str, type, Value]]:
-    """A choice by its content; `true` is not 1."""
-    return frozenset((key, type(value), value) for key, value in choice)
-
-
-def _number(value: Value) -> float | None:
-    if isinstance(value, bool):
-        return None
-    found = bytes_of(value) if isinstance(value, str) else value
-    return None if found is None else float(found)
+    shipped = chosen("shipped") if "shipped" in entry else None
+    return DecisionSpec(keys, rows, name, chosen("start"), shipped, entry["reason"], simulator)

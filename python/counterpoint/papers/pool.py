@@ -10,42 +10,39 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from typing import NamedTuple, TypeAlias
+from itertools import chain, product
+from typing import Any, NamedTuple, TypeAlias
 
+from ..searches.space import Point, changed, values_at
 from .decisions import DecisionSpec
 from .evaluate import Outcome
 from .model import Claim
 
-Point: TypeAlias = tuple[int, ...]
-"""A choice for each of some decisions, by its number."""
-
 DIGITS = 9
 """Scores that agree to so many digits are equal; sums differ in the last ones with their order."""
+
+
+class Piece(NamedTuple):
+    """A paper with choices for the decisions that bear on it, the shared ones first."""
+
+    paper: str
+    point: Point
 
 
 class Ask(NamedTuple):
     """One evaluation: a paper with choices, and a seed."""
 
     paper: str
-    shared: Point
-    own: Point
+    point: Point
     seed: int
 
 
 Evaluate: TypeAlias = Callable[[Sequence[Ask]], Sequence[Outcome]]
 
 
-class Joint(NamedTuple):
-    """Choices for everything that is searched together: shared ones, and each paper's own in their order."""
-
-    shared: Point
-    own: tuple[Point, ...]
-
-
 @dataclass(frozen=True)
 class Space:
-    """What is searched together.
+    """What is searched together. A point of it has a choice for each of `decisions`.
 
     Attributes:
         shared: decisions that all papers share.
@@ -58,58 +55,51 @@ class Space:
     @cached_property
     def decisions(self) -> tuple[DecisionSpec, ...]:
         """All of them, the shared ones first."""
-        return (*self.shared, *(spec for specs in self.own.values() for spec in specs))
+        return (*self.shared, *chain.from_iterable(self.own.values()))
 
     @cached_property
-    def start(self) -> Joint:
+    def owners(self) -> tuple[str, ...]:
+        """The paper of each decision; empty for shared ones."""
+        return (*("" for _ in self.shared), *(name for name, own in self.own.items() for _ in own))
+
+    @cached_property
+    def start(self) -> Point:
         """Where each decision was before any claim was looked at."""
-        return self.joint(spec.place(spec.start) for spec in self.decisions)
+        return tuple(spec.place(spec.start) for spec in self.decisions)
 
     @cached_property
-    def shipped(self) -> Joint:
+    def shipped(self) -> Point:
         """What the simulator ships; the start where it says nothing."""
-        return self.joint(spec.place(spec.shipped or spec.start) for spec in self.decisions)
-
-    def joint(self, places: Iterable[int]) -> Joint:
-        """Choices from one number for each decision."""
-        left = iter(places)
-        shared = tuple(next(left) for _ in self.shared)
-        return Joint(shared, tuple(tuple(next(left) for _ in specs) for specs in self.own.values()))
-
-    def flat(self, joint: Joint) -> tuple[int, ...]:
-        """One number for each decision."""
-        return (*joint.shared, *(place for point in joint.own for place in point))
-
-    def pieces(self, joint: Joint) -> Iterator[tuple[str, Point, Point]]:
-        """Each paper with its choices."""
-        for paper, own in zip(self.own, joint.own, strict=True):
-            yield paper, joint.shared, own
+        return tuple(spec.place(spec.shipped or spec.start) for spec in self.decisions)
 
     def bearing_on(self, paper: str) -> list[int]:
         """The places of the decisions that a paper has, among all."""
-        first = len(self.shared)
-        places = list(range(first))
-        for name, specs in self.own.items():
-            if name == paper:
-                places += range(first, first + len(specs))
-            first += len(specs)
-        return places
+        return [place for place, owner in enumerate(self.owners) if owner in ("", paper)]
 
-    def changed(self, joint: Joint, which: int, place: int) -> Joint:
-        """A point with another choice for one decision."""
-        flat = self.flat(joint)
-        return self.joint((*flat[:which], place, *flat[which + 1 :]))
+    def decisions_of(self, paper: str) -> tuple[DecisionSpec, ...]:
+        """The decisions that a paper has."""
+        return (*self.shared, *self.own[paper])
 
-    def departures(self, joint: Joint) -> int:
+    def pieces(self, point: Point) -> Iterator[Piece]:
+        """Each paper with its choices."""
+        split = first = len(self.shared)
+        for paper, own in self.own.items():
+            last = first + len(own)
+            yield Piece(paper, point[:split] + point[first:last])
+            first = last
+
+    def values(self, paper: str, point: Point) -> dict[str, Any]:
+        """The values that a paper has with its choices, by key."""
+        return values_at(self.decisions_of(paper), point)
+
+    def departures(self, point: Point) -> int:
         """How many decisions depart from what the simulator ships."""
-        return departures(self.decisions, self.flat(joint))
+        return departures(self.decisions, point)
 
 
 def departures(specs: Sequence[DecisionSpec], point: Point) -> int:
     """How many choices differ from what the simulator ships, of the decisions of which it ships one."""
-    return sum(
-        spec.shipped is not None and spec.place(spec.shipped) != place for spec, place in zip(specs, point, strict=True)
-    )
+    return sum(spec.departs(place) for spec, place in zip(specs, point, strict=True))
 
 
 @dataclass(frozen=True)
@@ -138,23 +128,34 @@ class Pool:
         self.outcomes: dict[Ask, Outcome] = {}
         self._evaluate = evaluate
 
-    def missing(self, joints: Iterable[Joint], seeds: Sequence[int]) -> list[Ask]:
-        """What is not yet evaluated of some points."""
-        asked = (Ask(*piece, seed) for joint in joints for piece in self.space.pieces(joint) for seed in seeds)
+    def missing(self, points: Iterable[Point], *, confirmed: bool = False) -> list[Ask]:
+        """What is not yet evaluated of some points, with all seeds or that of the search."""
+        seeds = self.seeds if confirmed else self.seeds[:1]
+        asked = (Ask(*piece, seed) for point in points for piece in self.space.pieces(point) for seed in seeds)
         return [ask for ask in dict.fromkeys(asked) if ask not in self.outcomes]
 
-    def tell(self, asked: Sequence[Ask]) -> int:
-        """Evaluates; returns how many evaluations it took, without those that the engine refused."""
-        told = self._evaluate(asked) if asked else ()
-        self.outcomes.update(zip(asked, told, strict=True))
-        return sum(not outcome.refused for outcome in told)
+    def evaluate(self, points: Iterable[Point], *, confirmed: bool = False) -> int:
+        """Evaluates what is missing; returns how many evaluations it took, without those that the engine refused."""
+        missing = self.missing(points, confirmed=confirmed)
+        outcomes = self._evaluate(missing) if missing else ()
+        self.outcomes.update(zip(missing, outcomes, strict=True))
+        return sum(not outcome.refused for outcome in outcomes)
 
-    def refused(self, joint: Joint) -> bool:
+    def variations(self, point: Point) -> list[tuple[int, int, Point]]:
+        """A point with one decision changed, for every choice, evaluated: the decision, the choice and the point."""
+        found = [
+            (which, choice, changed(point, which, choice))
+            for which, spec in enumerate(self.space.decisions)
+            for choice in range(len(spec.rows))
+        ]
+        self.evaluate(varied for _, _, varied in found)
+        return found
+
+    def refused(self, point: Point) -> bool:
         """Whether the engine refuses a point for one of the papers."""
-        asked = (Ask(*piece, self.seeds[0]) for piece in self.space.pieces(joint))
-        return any(ask in self.outcomes and self.outcomes[ask].refused for ask in asked)
+        return any(outcome.refused for outcome in self._outcomes(point))
 
-    def scores(self, piece: tuple[str, Point, Point], *, confirmed: bool) -> Mapping[str, float] | None:
+    def scores(self, piece: Piece, *, confirmed: bool) -> Mapping[str, float] | None:
         """The score of each claim of a paper, the mean over all seeds or that of the search's; None if not known."""
         seeds = self.seeds if confirmed else self.seeds[:1]
         found = [self.outcomes.get(Ask(*piece, seed)) for seed in seeds]
@@ -163,33 +164,37 @@ class Pool:
             return None
         return {claim: sum(each[claim] for each in known) / len(known) for claim in known[0]}
 
-    def joint_scores(self, joint: Joint, *, confirmed: bool) -> dict[str, float] | None:
+    def joint_scores(self, point: Point, *, confirmed: bool) -> dict[str, float] | None:
         """The scores of all papers' claims at a point."""
         found: dict[str, float] = {}
-        for piece in self.space.pieces(joint):
+        for piece in self.space.pieces(point):
             scores = self.scores(piece, confirmed=confirmed)
             if scores is None:
                 return None
             found |= scores
         return found
 
-    def value(self, objective: Objective, joint: Joint) -> float:
+    def value(self, objective: Objective, point: Point) -> float:
         """Of a point with the seed of the search; the least there is where the engine refuses it."""
-        scores = self.joint_scores(joint, confirmed=False)
+        scores = self.joint_scores(point, confirmed=False)
         if scores is None:
             return float("-inf")
         met = sum(scores[claim] for claim in objective.claims) / len(objective.claims)
-        return round(met - objective.price(self.space.departures(joint), self.space), DIGITS)
+        return round(met - objective.price(self.space.departures(point), self.space), DIGITS)
 
-    def claims(self, joint: Joint) -> list[Claim]:
+    def claims(self, point: Point) -> list[Claim]:
         """The claims as measured at a point with the seed of the search; none of a paper that was not evaluated, or
         whose values the engine refuses."""
-        asked = [Ask(*piece, self.seeds[0]) for piece in self.space.pieces(joint)]
-        return [claim for ask in asked if ask in self.outcomes for claim in self.outcomes[ask].claims]
+        return [claim for outcome in self._outcomes(point) for claim in outcome.claims]
 
     def ranking(self, objective: Objective, *, confirmed: bool) -> Ranking:
         """The evaluations by an objective."""
         return Ranking(self, objective, confirmed=confirmed)
+
+    def _outcomes(self, point: Point) -> Iterator[Outcome]:
+        """What is known of a point with the seed of the search."""
+        asked = (Ask(*piece, self.seeds[0]) for piece in self.space.pieces(point))
+        return (self.outcomes[ask] for ask in asked if ask in self.outcomes)
 
 
 class Ranking:
@@ -198,16 +203,19 @@ class Ranking:
     def __init__(self, pool: Pool, objective: Objective, *, confirmed: bool) -> None:
         """Puts a value on every evaluation of a paper."""
         self._space, self._objective = pool.space, objective
-        self.values: dict[str, dict[Point, dict[Point, float]]] = {paper: {} for paper in pool.space.own}
-        self.refused: dict[str, list[tuple[Point, Point]]] = {paper: [] for paper in pool.space.own}
-        for paper, shared, own, seed in pool.outcomes:
+        self._split = len(pool.space.shared)
+        self._values: dict[str, dict[Point, dict[Point, float]]] = {paper: {} for paper in pool.space.own}
+        """By paper, shared choices and the paper's own."""
+        self.refused: dict[str, list[Point]] = {paper: [] for paper in pool.space.own}
+        for (paper, point, seed), outcome in pool.outcomes.items():
             if seed != pool.seeds[0]:
                 continue
-            scores = pool.scores((paper, shared, own), confirmed=confirmed)
+            scores = pool.scores(Piece(paper, point), confirmed=confirmed)
             if scores is not None:
-                self.values[paper].setdefault(shared, {})[own] = self._value(paper, scores, own)
-            elif pool.outcomes[Ask(paper, shared, own, seed)].refused:
-                self.refused[paper].append((shared, own))
+                shared, own = point[: self._split], point[self._split :]
+                self._values[paper].setdefault(shared, {})[own] = self._value(paper, scores, own)
+            elif outcome.refused:
+                self.refused[paper].append(point)
 
     def _value(self, paper: str, scores: Mapping[str, float], own: Point) -> float:
         met = sum(value for claim, value in scores.items() if claim in self._objective.claims)
@@ -216,74 +224,67 @@ class Ranking:
     def _price(self, specs: Sequence[DecisionSpec], point: Point) -> float:
         return self._objective.price(departures(specs, point), self._space)
 
-    def best(self) -> Joint | None:
+    def best(self) -> Point | None:
         """The best point."""
-        return next((joint for _, joint in self.top(1)), None)
+        return next((point for _, point in self.top(1)), None)
 
-    def plainest(self, within: float, of: int) -> Joint | None:
+    def plainest(self, within: float, of: int) -> Point | None:
         """The point that departs least from what is shipped, and then from the start: one of the best `of` points, with
         a value at most `within` below the best."""
         top = self.top(of)
-        near = [joint for value, joint in top if value >= top[0][0] - within]
-        return min(near, key=lambda joint: self._joint_order(0, joint)) if near else None
+        near = [point for value, point in top if value >= top[0][0] - within]
+        return min(near, key=lambda point: _order(self._space.decisions, 0, point)) if near else None
 
     def best_own(self, paper: str, shared: Point) -> Point | None:
         """A paper's best choices of its own with some shared ones."""
-        known = self.values[paper].get(shared)
-        return min(known, key=lambda own: self._order(paper, known[own], own)) if known else None
+        return next(iter(self._first(1, paper, self._values[paper].get(shared, {}))), None)
 
     def top_own(self, paper: str, count: int) -> list[Point]:
         """What a paper did best with of its own, whatever the shared choices were; the best first."""
         best: dict[Point, float] = {}
-        for known in self.values[paper].values():
+        for known in self._values[paper].values():
             for own, value in known.items():
                 best[own] = max(value, best.get(own, value))
-        return heapq.nsmallest(count, best, key=lambda own: self._order(paper, best[own], own))
+        return self._first(count, paper, best)
 
-    def top(self, count: int) -> list[tuple[float, Joint]]:
+    def top(self, count: int) -> list[tuple[float, Point]]:
         """The best points with their values, the best first; of equals, what departs least from what is shipped."""
-        found: list[tuple[float, Joint]] = []
+        found: list[tuple[float, Point]] = []
         papers = list(self._space.own)
-        for shared in dict.fromkeys(shared for paper in papers for shared in self.values[paper]):
-            known = [self.values[paper].get(shared, {}) for paper in papers]
+        for shared in dict.fromkeys(shared for paper in papers for shared in self._values[paper]):
+            known = [self._values[paper].get(shared, {}) for paper in papers]
             if not all(known):
                 continue
-            tops = [
-                heapq.nsmallest(count, values, key=lambda own, p=paper, v=values: self._order(p, v[own], own))  # type: ignore[misc]
-                for paper, values in zip(papers, known, strict=True)
-            ]
             price = self._price(self._space.shared, shared)
-            for own in product(*tops):
+            for own in product(*(self._first(count, *one) for one in zip(papers, known, strict=True))):
                 value = sum(values[point] for values, point in zip(known, own, strict=True)) - price
-                found.append((value, Joint(shared, own)))
-        return heapq.nsmallest(count, found, key=lambda one: self._joint_order(*one))
+                found.append((value, (*shared, *chain.from_iterable(own))))
+        return heapq.nsmallest(count, found, key=lambda one: _order(self._space.decisions, *one))
 
-    def with_others(self, paper: str) -> dict[tuple[Point, Point], float]:
+    def with_others(self, paper: str) -> dict[Point, float]:
         """Each evaluation of a paper with the value of the best point that has it; where another paper has not been
         evaluated with its shared choices, with the mean over the choices where it has."""
-        others = {name: self._best_by_shared(name) for name in self._space.own if name != paper}
+        others = {
+            name: {shared: max(known.values()) for shared, known in self._values[name].items()}
+            for name in self._space.own
+            if name != paper
+        }
         means = {name: sum(best.values()) / len(best) for name, best in others.items() if best}
         return {
-            (shared, own): value
+            (*shared, *own): value
             - self._price(self._space.shared, shared)
             + sum(best.get(shared, means.get(name, 0.0)) for name, best in others.items())
-            for shared, known in self.values[paper].items()
+            for shared, known in self._values[paper].items()
             for own, value in known.items()
         }
 
-    def _best_by_shared(self, paper: str) -> dict[Point, float]:
-        return {shared: max(known.values()) for shared, known in self.values[paper].items()}
-
-    def _order(self, paper: str, value: float, own: Point) -> tuple[float, int, int, Point]:
+    def _first(self, count: int, paper: str, values: Mapping[Point, float]) -> list[Point]:
+        """The best choices of a paper's own by their values."""
         specs = self._space.own[paper]
-        return -round(value, DIGITS), departures(specs, own), _moved(specs, own), own
-
-    def _joint_order(self, value: float, joint: Joint) -> tuple[float, int, int, Joint]:
-        flat = self._space.flat(joint)
-        specs = self._space.decisions
-        return -round(value, DIGITS), departures(specs, flat), _moved(specs, flat), joint
+        return heapq.nsmallest(count, values, key=lambda own: _order(specs, values[own], own))
 
 
-def _moved(specs: Sequence[DecisionSpec], point: Point) -> int:
-    """How many choices differ from the start."""
-    return sum(spec.place(spec.start) != place for spec, place in zip(specs, point, strict=True))
+def _order(specs: Sequence[DecisionSpec], value: float, point: Point) -> tuple[float, int, int, Point]:
+    """An order of points by value, of equals by departures from what is shipped, and then from the start."""
+    moved = sum(spec.place(spec.start) != place for spec, place in zip(specs, point, strict=True))
+    return -round(value, DIGITS), departures(specs, point), moved, point

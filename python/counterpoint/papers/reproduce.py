@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from .._engine import EngineError, InputError
 from ..contract.request import count
 from ..runs import sweeps
+from ..runs.computing import store_in
 from ..runs.matrix import Value
-from ..runs.store import Store
 from ..runs.sweeps import SweepProgress
+from ..searches.space import Row
 from ..verbs import catalogue, recoveries
 from . import charts, claims, recoverability
-from .decisions import Choice, DecisionSpec
+from .decisions import DecisionSpec
 from .declared import PAPERS, PREDICTIONS, Experiment, Scale, experiments, paper
 from .defaults import ALL
 from .interval import SEEDS_MAX
@@ -100,7 +98,7 @@ def reproduce(
 
     def simulate(requests: Sequence[Mapping[str, Any]]) -> Sequence[Document]:
         plan = sweeps.plan_requests(f"reproduce-{asked}-{scale}", requests)
-        with kept_in(store) as path, Store(path) as opened:
+        with store_in(store) as opened:
             sweeps.put(plan, opened)
             report = sweeps.compute(plan, opened, workers=workers, cluster=cluster, progress=progress)
             if report.failures:
@@ -125,16 +123,6 @@ def reproduce(
     )
 
 
-@contextmanager
-def kept_in(store: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """The file of the simulations, or a temporary one."""
-    if store is not None:
-        yield Path(store)
-        return
-    with tempfile.TemporaryDirectory(prefix="counterpoint-") as folder:
-        yield Path(folder) / "runs.duckdb"
-
-
 def measure(declared: Iterable[Experiment], simulate: Simulate) -> list[Measured]:
     """Experiments with their runs and recoveries. Runs that several experiments need are simulated once."""
     declared = list(declared)
@@ -145,7 +133,7 @@ def measure(declared: Iterable[Experiment], simulate: Simulate) -> list[Measured
         Measured(
             experiment,
             {
-                name: [{key_of(point): found[_content(point.request)] for point in matrix.points}]
+                name: [{key_of(point): found[content(point.request)] for point in matrix.points}]
                 for name, matrix in experiment.matrices.items()
             },
         )
@@ -156,7 +144,7 @@ def measure(declared: Iterable[Experiment], simulate: Simulate) -> list[Measured
 def _requests(declared: Iterable[Experiment], *, of_recovery: bool) -> dict[str, Mapping[str, Any]]:
     """What is asked of the engine, by content: runs or recoveries."""
     return {
-        _content(point.request): point.request
+        content(point.request): point.request
         for experiment in declared
         for name, matrix in experiment.matrices.items()
         if (name in experiment.recoveries) == of_recovery
@@ -225,7 +213,7 @@ def decisions(name: str) -> list[Decision]:
             value=spec.plain(set_now(name, spec)),
             start=spec.plain(spec.start),
             shipped=spec.plain(spec.shipped),
-            range=tuple(spec.plain(choice) for choice in spec.range),
+            range=tuple(map(spec.plain, spec.rows)),
             reason=spec.reason,
             shared=spec.simulator,
         )
@@ -233,10 +221,10 @@ def decisions(name: str) -> list[Decision]:
     ]
 
 
-def set_now(name: str, spec: DecisionSpec) -> Choice:
+def set_now(name: str, spec: DecisionSpec) -> Row:
     """What the runs of a paper have for a decision: values of its preset, or of `paper.toml`."""
     preset = next(machine.values for machine in catalogue.machines() if machine.name == name)
-    return tuple((key, _value(name, preset, key)) for key, _ in spec.range[0])
+    return tuple(_value(name, preset, key) for key in spec.keys)
 
 
 def _value(name: str, preset: Mapping[str, Any], key: str) -> Value:
@@ -276,7 +264,8 @@ def _figure(measured: Measured) -> Figure:
     )
 
 
-def _content(request: Mapping[str, Any]) -> str:
+def content(request: Mapping[str, Any]) -> str:
+    """A request as a key."""
     return json.dumps(request, sort_keys=True)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..searches.space import Point
 from .decisions import DecisionSpec
 from .evaluate import Outcome
-from .pool import Ask, Joint, Pool, Space
+from .pool import Ask, Pool
 
 
 @dataclass(frozen=True)
@@ -37,23 +38,18 @@ class Varied:
         return {claim: score for outcome in self.outcomes.values() for claim, score in outcome.scores.items()}
 
 
-def asked(space: Space, chosen: Joint, seed: int) -> dict[tuple[int, int], list[Ask]]:
-    """The evaluations for every choice of every decision, by the places of the decision and the choice."""
-    found: dict[tuple[int, int], list[Ask]] = {}
-    for which, spec in enumerate(space.decisions):
-        papers = {paper for paper in space.own if which in space.bearing_on(paper)}
-        for place in range(len(spec.range)):
-            changed = space.changed(chosen, which, place)
-            found[which, place] = [Ask(*piece, seed) for piece in space.pieces(changed) if piece[0] in papers]
-    return found
-
-
-def sensitivity(pool: Pool, chosen: Joint) -> tuple[Varied, ...]:
+def sensitivity(pool: Pool, chosen: Point) -> tuple[Varied, ...]:
     """Every choice of every decision, with the seed of the search; what is missing is evaluated."""
-    wanted = asked(pool.space, chosen, pool.seeds[0])
-    missing = dict.fromkeys(ask for asks in wanted.values() for ask in asks if ask not in pool.outcomes)
-    pool.tell(list(missing))
+    space = pool.space
     return tuple(
-        Varied(pool.space.decisions[which], place, {ask.paper: pool.outcomes[ask] for ask in asks})
-        for (which, place), asks in wanted.items()
+        Varied(
+            space.decisions[which],
+            place,
+            {
+                piece.paper: pool.outcomes[Ask(*piece, pool.seeds[0])]
+                for piece in space.pieces(point)
+                if space.owners[which] in ("", piece.paper)
+            },
+        )
+        for which, place, point in pool.variations(chosen)
     )

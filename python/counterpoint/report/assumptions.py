@@ -40,7 +40,7 @@ def write_scores(found: Calibration, path: Path) -> Path:
         InputError: the file cannot be written.
     """
     rows = [
-        (claim.id, each.spec.name, each.spec.said(each.spec.range[each.place]), each.scores.get(claim.id))
+        (claim.id, each.spec.name, each.spec.text(each.spec.rows[each.place]), each.scores.get(claim.id))
         for claim in found.claims(found.chosen)
         for each in found.varied
         if claim.paper in each.outcomes

@@ -8,9 +8,9 @@ from pathlib import Path
 from ..papers.calibrate import Calibration
 from ..papers.declared import paper
 from ..papers.model import Claim
-from ..papers.pool import Joint
 from ..papers.reproduce import set_now
 from ..papers.sensitivity import Varied
+from ..searches.space import Point
 from ..system.files import prepare_folder, write_text
 from ..verbs import catalogue
 from . import assumptions
@@ -62,7 +62,7 @@ def page(found: Calibration) -> str:
         _finish(found),
         "## The claims",
         "At the scale of the search, with its first seed; the figures at the papers' footprints are in the report.",
-        markdown_table(("claim", "at", "published", *found.named()), _claims(found)),
+        markdown_table(("claim", "at", "published", *found.named), _claims(found)),
         "## How the claims depend on each decision",
         "One decision changed at a time, all others as chosen, with the first seed. Points of a claim in their order; "
         "**bold** where all of them hold.",
@@ -90,36 +90,34 @@ def _setting(found: Calibration) -> str:
 
 def _decisions(found: Calibration) -> Iterable[Sequence[str]]:
     for name, spec, place in found.by_decision(found.chosen):
-        choice = spec.range[place]
-        departs = spec.shipped is not None and spec.place(spec.shipped) != place
-        said = spec.said(choice)
-        presets = dict.fromkeys(spec.said(set_now(one, spec)) for one in ([name] if name else found.space.own))
+        chosen = spec.text(spec.rows[place])
+        presets = dict.fromkeys(spec.text(set_now(one, spec)) for one in ([name] if name else found.space.own))
         yield (
             name,
             f"`{spec.name}`",
-            "; ".join(map(spec.said, spec.range)) if spec.is_group else ", ".join(map(spec.said, spec.range)),
-            spec.said(spec.start),
-            spec.said(spec.shipped),
-            f"**{said}**" if departs else said,
+            ("; " if spec.is_group else ", ").join(map(spec.text, spec.rows)),
+            spec.text(spec.start),
+            spec.text(spec.shipped),
+            f"**{chosen}**" if spec.departs(place) else chosen,
             " / ".join(presets),
             spec.reason,
         )
 
 
 def _points(found: Calibration) -> Iterable[Sequence[str]]:
-    for name, joint in found.named().items():
-        yield name, _score(found.score(joint)), str(found.space.departures(joint))
+    for name, point in found.named.items():
+        yield name, _score(found.score(point)), str(found.space.departures(point))
 
 
 def _best(found: Calibration) -> Iterable[Sequence[str]]:
-    for joint in found.best(_BEST):
-        yield _score(found.score(joint)), str(found.space.departures(joint)), _difference(found, joint) or "nothing"
+    for point in found.best(_BEST):
+        yield _score(found.score(point)), str(found.space.departures(point)), _difference(found, point) or "nothing"
 
 
-def _difference(found: Calibration, joint: Joint) -> str:
-    pairs = zip(found.by_decision(joint), found.by_decision(found.chosen), strict=True)
+def _difference(found: Calibration, point: Point) -> str:
+    pairs = zip(found.by_decision(point), found.by_decision(found.chosen), strict=True)
     return "; ".join(
-        f"{name + ' ' if name else ''}`{spec.name}` {spec.said(spec.range[place])}"
+        f"{name + ' ' if name else ''}`{spec.name}` {spec.text(spec.rows[place])}"
         for (name, spec, place), (_, _, chosen) in pairs
         if place != chosen
     )
@@ -162,7 +160,7 @@ def _folds(found: Calibration) -> str:
 def _finish(found: Calibration) -> str:
     rows = [
         (
-            _difference(found, one.joint) or "nothing",
+            _difference(found, one.point) or "nothing",
             f"{one.held} of {len(one.claims)}",
             f"{one.score:.3f}",
             ", ".join(f"`{claim.id}`" for claim in one.claims if not claim.holds) or "none",
@@ -180,7 +178,7 @@ def _finish(found: Calibration) -> str:
 
 
 def _claims(found: Calibration) -> Iterable[Sequence[str]]:
-    columns = [{claim.id: claim for claim in found.claims(joint)} for joint in found.named().values()]
+    columns = [{claim.id: claim for claim in found.claims(point)} for point in found.named.values()]
     for claim in found.claims(found.chosen):
         for number, row in enumerate(claim.rows):
             cells = []
@@ -199,7 +197,7 @@ def _sensitivities(found: Calibration) -> Iterable[str]:
 
 
 def _row(each: Varied, chosen: int, claims: Sequence[str]) -> Sequence[str]:
-    value = each.spec.said(each.spec.range[each.place]) + (" (chosen)" if each.place == chosen else "")
+    value = each.spec.text(each.spec.rows[each.place]) + (" (chosen)" if each.place == chosen else "")
     if each.refused:
         return value, "refused", *("" for _ in claims)
     measured = {claim.id: claim for outcome in each.outcomes.values() for claim in outcome.claims}

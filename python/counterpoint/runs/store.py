@@ -247,13 +247,6 @@ class Store:
             raise self.altered(f"the run '{key}' is not what the engine gives")
         return Run.from_dict(whole)
 
-    def documents(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """The documents of those of some runs that are in the store, by key, without the figures of the host."""
-        found = self._database.ask(
-            "SELECT key, document FROM results WHERE key IN (SELECT unnest(?::VARCHAR[]))", [list(keys)]
-        )
-        return {key: self._database.parsed(text, f"the run '{key}'") for key, text in found}
-
     def configuration(self, key: str) -> dict[str, Any]:
         """The complete configuration of a run."""
         found = self._database.ask("SELECT configuration FROM results WHERE key = ?", [key])

@@ -6,22 +6,17 @@ second with the first one's. Where the others contradict that, one more part is 
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Unpack, cast
 
 from .._engine import InputError
 from ..contract.options import RunOptions
 from ..contract.request import Variant, bounded, count, given
-from ..runs.store import Store
-from ..system.errors import Interrupted
+from ..runs.computing import computing
 from ..verbs import api, catalogue, comparison
 from . import figures as figures_of
-from .computing import Computer
 from .goals import PINNED, Goals, Promise, check_workload
 from .judge import Judge, check
 from .space import PART, Candidate, Space, Value, candidate
@@ -169,16 +164,8 @@ def explain(
         candidates=0,
         seed=1,
     )
-    with contextlib.ExitStack() as stack:
-        if store is None:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="counterpoint-"))
-            store = Path(folder) / "explain.duckdb"
-        opened = stack.enter_context(Store(store))
-        computer = stack.enter_context(contextlib.closing(Computer(opened, workers=workers)))
-        try:
-            return _Explaining(goals, names, wanted, Judge(goals, computer), progress).result()
-        except KeyboardInterrupt:
-            raise Interrupted from None
+    with computing(store, workers=workers) as computer:
+        return _Explaining(goals, names, wanted, Judge(goals, computer), progress).result()
 
 
 class _Explaining:

@@ -20,7 +20,7 @@ from ..system.units import near
 from ..verbs import api, catalogue, comparison
 from . import figures
 from .figures import Over
-from .space import PART, Dimension, Space, Value, When, of_designs
+from .space import PART, Dimension, Row, Space, Value, When, of_designs, typed
 
 Spec: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 """The path of a goals file, or the content of one."""
@@ -423,9 +423,9 @@ class _Reader:
                 raise InputError(f"{self.place}: {prefix}{key} does not exist{near(key, known)}")
 
 
-def _distinct(rows: tuple[tuple[Value, ...], ...], place: str) -> tuple[tuple[Value, ...], ...]:
+def _distinct(rows: tuple[Row, ...], place: str) -> tuple[Row, ...]:
     """Rows of values, no two of which are the same."""
-    if len({tuple((type(value), value) for value in row) for row in rows}) < len(rows):
+    if len(set(map(typed, rows))) < len(rows):
         raise InputError(f"{place} has the same values twice")
     return rows
 

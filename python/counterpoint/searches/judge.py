@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..runs.answers import Answer
+from ..runs.computing import Computer
 from ..verbs import api
 from . import figures
-from .computing import Computer
 from .front import dominates, vector
 from .goals import Goals
 from .ladder import CrashTest, Tier, tiers

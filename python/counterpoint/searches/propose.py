@@ -1,21 +1,22 @@
-"""Who proposes what to look at next: every point in turn, or NSGA-II (Deb et al., 2002), as Optuna has it.
+"""Who proposes what to look at next: every point in turn, or what Optuna learned from the answers so far.
 
-In NSGA-II what is refuted or beyond a limit counts as infeasible, the more so the sooner it fails, and a feasible
-candidate beats every infeasible one. A point that the engine refuses is changed towards a valid one, part by part,
-until it takes it. The same seed proposes the same points, given the same answers.
+`Genetic` is NSGA-II (Deb et al., 2002), for several figures; `Parzen` is a tree-structured Parzen estimator (Bergstra
+et al., 2011), for one score. In NSGA-II what is refuted or beyond a limit counts as infeasible, the more so the sooner
+it fails, and a feasible candidate beats every infeasible one. A point that the engine refuses is changed towards a
+valid one, part by part, until it takes it. The same seed proposes the same points, given the same answers.
 """
 
 from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from .._engine import InputError
-from .space import Candidate, Point, Space
+from .space import Candidate, Dimension, Point, Space, changed
 
 BATCH = 48
 """Candidates that are proposed together: the population of NSGA-II."""
@@ -74,6 +75,51 @@ class Everything:
         """Changes nothing."""
 
 
+def study(goal: Literal["minimize", "maximize"], values: int, sampler: str, **options: Any) -> Any:
+    """A study of Optuna, which must be installed, with one of its samplers; each point has so many values."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    # What Optuna calls experimental is fixed by the version that the lock file has.
+    with warnings.catch_warnings(action="ignore"):
+        return optuna.create_study(directions=[goal] * values, sampler=getattr(optuna.samplers, sampler)(**options))
+
+
+def distributions(dimensions: Sequence[Dimension]) -> dict[str, Any]:
+    """The choices of dimensions, as Optuna has them."""
+    from optuna.distributions import CategoricalDistribution, IntDistribution
+
+    return {
+        str(place): IntDistribution(0, len(one.rows) - 1)
+        if one.is_ordered
+        else CategoricalDistribution(range(len(one.rows)))
+        for place, one in enumerate(dimensions)
+    }
+
+
+class Parzen:
+    """A tree-structured Parzen estimator, which makes one value large.
+
+    It fits the better and the worse points each with a density over all dimensions, and proposes where their ratio is
+    high.
+    """
+
+    def __init__(self, dimensions: Sequence[Dimension], known: Mapping[Point, float], seed: int) -> None:
+        """Needs Optuna; learns from the points that are known."""
+        from optuna.trial import create_trial
+
+        options = {"multivariate": True, "constant_liar": True, "n_startup_trials": 0}
+        self._study = study("maximize", 1, "TPESampler", seed=seed, **options)
+        self._distributions = distributions(dimensions)
+        for point, value in known.items():
+            parameters = _parameters(point)
+            self._study.add_trial(create_trial(params=parameters, distributions=self._distributions, value=value))
+
+    def propose(self) -> Point | None:
+        """A point; None where nothing is known."""
+        return _point(self._study.ask(self._distributions)) if self._distributions and self._study.trials else None
+
+
 class Genetic:
     """NSGA-II over the choices of each dimension."""
 
@@ -91,29 +137,22 @@ class Genetic:
             InputError: it is not installed.
         """
         try:
-            import optuna
+            self._study = study(
+                "minimize",
+                objectives,
+                "NSGAIISampler",
+                population_size=BATCH,
+                seed=seed,
+                constraints_func=lambda trial: trial.user_attrs[_CONSTRAINT],
+            )
         except ImportError:
             raise InputError(
                 "a search of a space that is too large to try every point needs Optuna, which is not installed: "
                 "pip install 'counterpoint[search]'"
             ) from None
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._distributions = distributions(space.dimensions)
         self._space, self._valid = space, valid
         self._chance = random.Random(seed)
-        self._failed = optuna.trial.TrialState.FAIL
-        self._distributions: dict[str, Any] = {
-            str(place): optuna.distributions.IntDistribution(0, len(one.rows) - 1)
-            if one.is_ordered
-            else optuna.distributions.CategoricalDistribution(range(len(one.rows)))
-            for place, one in enumerate(space.dimensions)
-        }
-        with warnings.catch_warnings():
-            # What Optuna calls experimental is fixed by the version that the lock file has.
-            warnings.simplefilter("ignore")
-            sampler = optuna.samplers.NSGAIISampler(
-                population_size=BATCH, seed=seed, constraints_func=lambda trial: trial.user_attrs[_CONSTRAINT]
-            )
-        self._study = optuna.create_study(directions=["minimize"] * objectives, sampler=sampler)
         for point in first:
             self._study.enqueue_trial(_parameters(point))
         self._known: dict[Candidate, None] = {}
@@ -129,11 +168,11 @@ class Genetic:
         self._trials, idle = {}, 0
         while len(found) < wanted and idle < _IDLE_MAX:
             trial = self._study.ask(self._distributions)
-            proposed = tuple(int(trial.params[str(place)]) for place in range(len(self._distributions)))
+            proposed = _point(trial)
             near = self._near(proposed)
             if near is None or near[1] in self._known or near[1] in found:
                 # The population has each candidate once.
-                self._study.tell(trial, state=self._failed)
+                self._drop(trial)
                 idle += 1
                 continue
             point, one = near
@@ -147,16 +186,19 @@ class Genetic:
     def tell(self, answers: Sequence[Told]) -> None:
         """Tells the population."""
         for one, told in zip(self._batch, answers, strict=True):
-            trial = self._trials[one]
-            trial.set_user_attr(_CONSTRAINT, (told.infeasible,))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self._study.tell(trial, list(told.values))
+            self._trials[one].set_user_attr(_CONSTRAINT, (told.infeasible,))
+            with warnings.catch_warnings(action="ignore"):
+                self._study.tell(self._trials[one], list(told.values))
+
+    def _drop(self, trial: Any) -> None:
+        from optuna.trial import TrialState
+
+        self._study.tell(trial, state=TrialState.FAIL)
 
     def _instead(self, trial: Any, point: Point) -> Any:
         """A trial of another point than the one that was proposed."""
         if trial is not None:
-            self._study.tell(trial, state=self._failed)
+            self._drop(trial)
         self._study.enqueue_trial(_parameters(point))
         return self._study.ask(self._distributions)
 
@@ -170,7 +212,7 @@ class Genetic:
         places = [place for place, choice in enumerate(goal) if at[place] != choice]
         self._chance.shuffle(places)
         for place in places:
-            at = self._space.mended((*at[:place], goal[place], *at[place + 1 :]))
+            at = self._space.mended(changed(at, place, goal[place]))
             one = self._valid(at)
             if one is not None:
                 break
@@ -209,3 +251,7 @@ class Genetic:
 
 def _parameters(point: Point) -> dict[str, int]:
     return {str(place): choice for place, choice in enumerate(point)}
+
+
+def _point(trial: Any) -> Point:
+    return tuple(int(trial.params[str(place)]) for place in range(len(trial.params)))

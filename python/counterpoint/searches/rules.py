@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from .judge import Judge
 from .ladder import CrashTest
-from .space import PART, Candidate, Point, Space, Value
+from .space import PART, Candidate, Point, Space, Value, changed
 from .verdict import Counterexample
 
 DRAWN = 16
@@ -111,8 +111,8 @@ class Learner:
 
     def _changed_alone(self, point: Point, test: CrashTest, broken: str) -> set[int]:
         """The dimensions of which some other choice lets the test pass."""
-        changed = [(place, other) for place in self._bearing(test) for other in self._others(point, place)]
-        candidates = [(place, self._valid(self._space.mended(at))) for place, at in changed]
+        others = [(place, other) for place in self._bearing(test) for other in self._others(point, place)]
+        candidates = [(place, self._valid(self._space.mended(at))) for place, at in others]
         known = [(place, one) for place, one in candidates if one is not None]
         fails = self._fail_alike([one for _, one in known], test, broken)
         return {place for (place, _), failed in zip(known, fails, strict=True) if not failed}
@@ -128,7 +128,7 @@ class Learner:
     def _others(self, point: Point, place: int) -> list[Point]:
         rows = len(self._space.dimensions[place].rows)
         others = [other for other in range(rows) if other != point[place]]
-        return [(*point[:place], other, *point[place + 1 :]) for other in others[:_CHANGES]]
+        return [changed(point, place, other) for other in others[:_CHANGES]]
 
     def _drawn(self, point: Point, cause: set[int], chance: random.Random) -> list[tuple[Point, Candidate]]:
         """Points that share the cause, otherwise at random, and what they make."""
@@ -155,7 +155,7 @@ class Learner:
         for place, choice in enumerate(end):
             if at[place] == choice:
                 continue
-            at = (*at[:place], choice, *at[place + 1 :])
+            at = changed(at, place, choice)
             one = self._valid(at)
             if one is not None:
                 steps.append((place, one))

@@ -6,21 +6,18 @@ goals, their seed and the answers. So the same call repeats a search from its st
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeAlias
 
 from .._engine import InputError
 from ..contract.request import count
+from ..runs.computing import Computer, computing
 from ..runs.matrix import leaves
-from ..runs.store import Store
-from ..system.errors import Interrupted
+from ..verbs import api
 from . import goals as goals_file
-from .computing import Computer
 from .front import front, vector
 from .goals import Goals, Spec
 from .judge import Judge, check
@@ -29,9 +26,6 @@ from .propose import BATCH, ENUMERATED_MAX, Everything, Genetic, Proposer, Told
 from .rules import Learner, unsound
 from .space import Candidate, Point, candidate
 from .verdict import Judged
-
-SearchProgress: TypeAlias = Callable[[int, int], object]
-"""Called with the number of candidates that are judged, and how many the search looks at."""
 
 _LEARNED_AT_ONCE = 4
 """Rules that are learned from one batch, at most."""
@@ -46,7 +40,7 @@ def search(
     *,
     workers: int = 0,
     cluster: str | None = None,
-    progress: SearchProgress | None = None,
+    progress: api.Progress | None = None,
 ) -> SearchReport:
     """Looks for the designs that reach some goals best and survive every crash that is tried.
 
@@ -57,7 +51,7 @@ def search(
         workers: processes that compute; 0 is one per processor, and there are never more. The results do not depend
             on it.
         cluster: address of a Dask scheduler whose workers compute instead.
-        progress: told how far it is.
+        progress: told how many candidates are judged, and how many the search looks at.
 
     Raises:
         InputError: bad input, in one sentence.
@@ -67,17 +61,14 @@ def search(
     count("workers", workers)
     asked = goals if isinstance(goals, Goals) else goals_file.load(goals)
     path = Path(f"{asked.name}.duckdb" if store is None else store)
-    with Store(path) as opened, contextlib.closing(Computer(opened, workers=workers, cluster=cluster)) as computer:
-        try:
-            return _Search(asked, path, computer, progress).result()
-        except KeyboardInterrupt:
-            raise Interrupted from None
+    with computing(path, workers=workers, cluster=cluster) as computer:
+        return _Search(asked, path, computer, progress).result()
 
 
 class _Search:
     """A search under way."""
 
-    def __init__(self, asked: Goals, path: Path, computer: Computer, progress: SearchProgress | None) -> None:
+    def __init__(self, asked: Goals, path: Path, computer: Computer, progress: api.Progress | None) -> None:
         self._goals, self._path, self._computer, self._progress = asked, path, computer, progress
         self._judge = Judge(asked, computer)
         self._tried: dict[Point, Candidate | str | None] = {}

@@ -16,11 +16,16 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from .._engine import InputError
-from ..contract.request import Variant, literal
+from ..contract.request import Variant, bytes_of, literal
 from ..verbs import catalogue
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]
 """The value of a part or of the machine; a tuple for the steps of a recovery."""
+
+Row: TypeAlias = tuple[Value, ...]
+"""A choice of a dimension: a value for each of its keys."""
+
+Typed: TypeAlias = tuple[tuple[type, Value], ...]
 
 Point: TypeAlias = tuple[int, ...]
 """A choice for each dimension, by its number."""
@@ -42,14 +47,14 @@ class Dimension:
     """
 
     keys: tuple[str, ...]
-    rows: tuple[tuple[Value, ...], ...]
+    rows: tuple[Row, ...]
 
     @property
     def is_ordered(self) -> bool:
-        """The choices are numbers that go up."""
-        values = [row[0] for row in self.rows]
-        numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-        return len(self.keys) == 1 and len(numbers) == len(values) and numbers == sorted(numbers)
+        """Whether the choices are numbers or sizes that rise or fall, so that neighbours are alike."""
+        numbers = [number for row in self.rows if (number := _number(row[0])) is not None]
+        is_all = len(self.keys) == 1 and len(numbers) == len(self.rows)
+        return is_all and numbers in (sorted(numbers), sorted(numbers, reverse=True))
 
 
 @dataclass(frozen=True)
@@ -140,11 +145,7 @@ class Space:
 
     def values(self, point: Point) -> dict[str, Value]:
         """What a point sets, by key; parts with `design.` before them."""
-        return {
-            key: value
-            for one, place in zip(self.dimensions, point, strict=True)
-            for key, value in zip(one.keys, one.rows[place], strict=True)
-        }
+        return values_at(self.dimensions, point)
 
     def nearest(self, values: Mapping[str, Value]) -> Point:
         """The point with some values; the first choice where the space does not have them."""
@@ -186,6 +187,25 @@ class Space:
         return next((other for other in range(len(one.rows)) if self._allows(one, other, condition)), place)
 
 
+def typed(row: Row) -> Typed:
+    """A choice with the types of its values: `true` is not 1."""
+    return tuple((type(value), value) for value in row)
+
+
+def values_at(dimensions: Iterable[Dimension], point: Point) -> dict[str, Value]:
+    """What a point sets, by key."""
+    return {
+        key: value
+        for one, place in zip(dimensions, point, strict=True)
+        for key, value in zip(one.keys, one.rows[place], strict=True)
+    }
+
+
+def changed(point: Point, which: int, choice: int) -> Point:
+    """A point with another choice for one dimension."""
+    return (*point[:which], choice, *point[which + 1 :])
+
+
 def candidate(base: str, variant: Variant, stated: Mapping[str, Value]) -> Candidate:
     """The candidate with these parts, whose keys begin with `design.`, and machine values.
 
@@ -223,6 +243,13 @@ def of_designs(names: Sequence[str], variant: Variant, without: Iterable[str]) -
             if key not in left_out:
                 found.setdefault(key, {})[value] = None
     return {key: tuple(values) for key, values in found.items()}
+
+
+def _number(value: Value) -> float | None:
+    if isinstance(value, bool | tuple):
+        return None
+    found = bytes_of(value) if isinstance(value, str) else value
+    return None if found is None else float(found)
 
 
 def _keeps(values: Mapping[str, Any], condition: When) -> bool:
