@@ -50,9 +50,9 @@ pub use facts::{
     ProgramFacts, TrialFacts,
 };
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
+pub use line_record::LineView;
 pub(crate) use lines::BYTES_PER_LINE;
 pub use stages::{PartTally, StageTally};
-pub use view::LineView;
 pub(crate) use violation::{Collector, most_telling_first};
 pub use violation::{LastTouch, LeftOut, Lost, Rule, Violation};
 

@@ -1,31 +1,9 @@
 //! Access to the auditors' knowledge: every line as a power failure would leave it, and which violations still hold.
 
 use super::counter::AuditedCounter;
-use super::line_record::{Id, Role};
+use super::line_record::{Id, LineView, Role};
 use super::{Auditor, CounterLayout, Rule, Violation, explain};
 use crate::message::{CoreId, Line, LineBytes};
-
-/// One line after a power failure now, as of the last judgement. Counters are major and minor; a global counter, or a
-/// line's own 8-byte counter, is all major.
-#[derive(Clone, Copy, Debug)]
-pub struct LineView<'a> {
-    /// The line's number.
-    pub line: Line,
-    /// What a boot finds for the line: what it decrypts to, or what the shadow cache holds.
-    pub found: &'a LineBytes,
-    /// The version that the newest completed fence covers.
-    pub covered: &'a LineBytes,
-    /// Everything stored since that fence, in order.
-    pub later: &'a [LineBytes],
-    /// Whether the boot restores the line, from the shadow cache or from the hardware's log.
-    pub restored: bool,
-    /// Whether the line is flagged as unencrypted.
-    pub in_the_clear: bool,
-    /// The counter that decrypts the line: the durable one, adjusted by the status register. `None` if it has none.
-    pub counter: Option<(u64, u8)>,
-    /// Whether the line breaks the line rule.
-    pub wrong: bool,
-}
 
 impl Auditor {
     /// Every line that something happened to, in a fixed order.
