@@ -19,13 +19,13 @@ pytestmark = pytest.mark.usefixtures("fake")
 
 
 @pytest.mark.parametrize("command", ["designs", "workloads", "machines", "faults"])
-def test_listing_has_one_line_each(cli: Cli, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "2000")
+def test_listing_has_one_row_each(cli: Cli, command: str) -> None:
     found = json.loads(_engine.describe())[command]
     outcome = cli(command)
     assert outcome.code == 0
-    lines = outcome.out.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == [item["name"] for item in found]
+    # A row that is longer than a line goes on below, not in the first column.
+    rows = [line for line in outcome.out.splitlines()[1:] if not line.startswith(" ")]
+    assert [row.split()[0] for row in rows] == [item["name"] for item in found]
     assert json.loads(cli(command, "--json").out) == {"schema": 1, command: found}
 
 
