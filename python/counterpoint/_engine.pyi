@@ -52,7 +52,7 @@ class InputError(ValueError):
     """Bad input: one sentence that names the value, the allowed values or range, and the place."""
 
 class EngineError(RuntimeError):
-    """The engine met a fault of its own. A bug: nothing in the input is to blame."""
+    """The engine found a bug of its own; the input is not to blame."""
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C. The first argument holds what was finished, as the engine's JSON text, or None."""

@@ -61,7 +61,7 @@ def test_an_exception_is_a_fault_of_the_program(
     monkeypatch.setattr(catalogue, "designs", raising)
     outcome = cli("designs")
     assert (outcome.code, outcome.out) == (3, "")
-    assert outcome.err.startswith(f"error: the program stopped at a fault of its own ({type(error).__name__}")
+    assert outcome.err.startswith(f"error: a bug stopped the program ({type(error).__name__}")
     assert outcome.err.count("\n") == 1
     assert "\x1b" not in outcome.err
     monkeypatch.setenv(TRACEBACK, "1")

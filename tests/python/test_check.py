@@ -45,7 +45,7 @@ def test_a_program_without_findings_holds(trace: Trace, cli: Cli) -> None:
     outcome = cli("check", trace(_DURABLE))
     assert (outcome.code, outcome.err) == (0, "")
     told = " ".join(outcome.out.split())
-    assert told.startswith("program.log: 1 store, 1 flush, 1 fence Holds, as far as a check goes.")
+    assert told.startswith("program.log: 1 store, 1 flush, 1 fence Holds, as far as this check can tell.")
     assert (
         "Checked: Every store is flushed, and fenced if its flush needs that (clflush does not), at the end of" in told
     )
@@ -69,7 +69,7 @@ def test_check_fails_for_lost_stores_and_not_for_useless_flushes(trace: Trace, c
     assert "record 2, address 0x1040" in lost.out
     useless = cli("check", trace(_DURABLE + _FLUSH + _FENCE + _FENCE))
     assert useless.code == 0
-    assert "Holds" in useless.out and "Flushes and fences without use" in useless.out
+    assert "Holds" in useless.out and "Useless flushes and fences" in useless.out
     assert "flushed-twice: The line was flushed before" in useless.out and "idle-fence" in useless.out
 
 
@@ -175,8 +175,8 @@ def test_a_trace_that_is_cut_off(trace: Trace, cli: Cli) -> None:
         (["gone.cptrace"], "gone.cptrace: the trace cannot be opened"),
         (["btree"], "check: 'btree' is a workload; only the trace of a recorded program is checked"),
         ([str(_DATA)], "must be a regular file"),
-        (["{}", "--machine", "secpm"], "machine: there is no design that it could be for"),
-        (["{}", "--set", "device.t_wr_ns=1"], "set: there is no design that it could be for"),
+        (["{}", "--machine", "secpm"], "machine: it has no effect without a design; name one with 'design'"),
+        (["{}", "--set", "device.t_wr_ns=1"], "set: it has no effect without a design; name one with 'design'"),
         (["{}", "--design", "sepcm"], "design 'sepcm' does not exist: did you mean 'secpm'?"),
         (["{}", "--design", "secpm", "--machine", "small", "--set", "device.capacity=4KiB"], "device.capacity"),
         (["{}", "--top", "0"], "not a whole number from 1"),

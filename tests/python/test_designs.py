@@ -79,6 +79,56 @@ def test_files_are_taken_by_every_call(mine: str) -> None:
     assert cp.design_parts(path)["minor_reset"] == "with-done-bit"
 
 
+def test_values_of_the_machine_that_a_design_sets_are_told_wherever_its_figures_are(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "often.toml"
+    path.write_text('base = "osiris"\n[set]\nintegrity.stop_loss = 1\n')
+    often = str(path)
+    told = "Machine values of the design (often): integrity.stop_loss = 1"
+    short = {"machine": "small", "transactions": 20, "footprint": "16KiB"}
+    run = json.loads(cli("run", often, "array", *SHORT, "--json").out)
+    assert (run["set_by_design"], run["parts"]["set.integrity.stop_loss"]) == ("integrity.stop_loss = 1", 1)
+    compared = cp.compare(["osiris", path], ["array"], **short)
+    assert compared["set_by_design"].to_list() == [None, "integrity.stop_loss = 1"]
+    plain, more = compared["nvm_counter_writes"]
+    assert plain < more
+    pair = ["-d", "osiris", "-d", often]
+    for shown in (
+        cli("compare", *pair, "-w", "array", *SHORT),
+        cli("recovery", "osiris", often, "--machine", "small"),
+    ):
+        assert " ".join(shown.out.split()).count(told) == 1, shown.out
+    cli("compare", *pair, "-w", "array", *SHORT, "--out", str(tmp_path / "out"))
+    assert told in (tmp_path / "out" / "report.html").read_text()
+    assert "set.integrity.stop_loss" in cli("designs", often).out
+
+    # What the user states of the machine is not the design's.
+    set_otherwise = ["--set", "integrity.stop_loss=4"]
+    assert "Machine values" not in cli("compare", *pair, "-w", "array", *SHORT, *set_otherwise).out
+    document = json.loads(cli("run", often, "array", *SHORT, *set_otherwise, "--json").out)
+    assert "set_by_design" not in document and "set.integrity.stop_loss" not in document["parts"]
+
+    # Another value is another run.
+    resolved = [api.resolve(design, "array", **short) for design in ("osiris", often)]
+    assert len({keys.key(one, "build") for one in resolved}) == 2
+    asked = {"design": often}
+    before = keys.answer_key("recovery", asked, "build")
+    path.write_text('base = "osiris"\n[set]\nintegrity.stop_loss = 2\n')
+    assert keys.answer_key("recovery", asked, "build") != before
+
+
+def test_a_machine_value_of_a_design_is_exchanged_like_a_part(tmp_path: Path) -> None:
+    often, seldom = tmp_path / "often.toml", tmp_path / "seldom.toml"
+    for path, value in ((often, 1), (seldom, 8)):
+        path.write_text(f'base = "osiris"\n[set]\nintegrity.stop_loss = {value}\n')
+    found = cp.explain(
+        often, seldom, ["array"], figures=["nvm_writes"], machine="small", transactions=5, footprint="16KiB"
+    )
+    (exchange,) = found.exchanges
+    assert (exchange.key, exchange.values) == ("set.integrity.stop_loss", (1, 8))
+    writes = [design.figures["nvm_writes"] for design in found.designs]
+    assert [exchange.second.figures["nvm_writes"], exchange.first.figures["nvm_writes"]] == writes
+
+
 def test_two_designs_of_one_name_cannot_be_told_apart(cli: Cli, mine: str, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "mine.toml"
@@ -114,7 +164,7 @@ def test_single_parts_are_set_for_a_run_and_are_the_axes_of_a_sweep(cli: Cli, tm
         ('base = "secpn"', "design 'secpn' does not exist: did you mean 'secpm'?"),
         ('base = "secpm"\nwrite_path = "staged"', "write_path 'staged' does not exist: did you mean 'staged-pair'?"),
         ('base = "secpm"\nwrite_path = "ready-pairs"', 'needs write_queues = "data-and-counter"'),
-        ('base = "secpm"\nlog_order = "log-first"', "log_order says nothing without a hardware log"),
+        ('base = "secpm"\nlog_order = "log-first"', "log_order has no effect without a hardware log"),
         ("base =", "expected"),
     ],
 )

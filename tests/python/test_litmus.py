@@ -179,7 +179,7 @@ class TestWhatDoesNotComeOut:
                 DIFFERS,
                 "What must break (atomicity at a second power failure) did not",
             ),
-            ('design = "secpm", expected = "holds", met = ["evictions"]', VOID, "The run met no evictions."),
+            ('design = "secpm", expected = "holds", met = ["evictions"]', VOID, "The run exercised no evictions."),
         ],
     )
     def test_unexpected_verdict_is_told_and_ends_with_1(

@@ -130,7 +130,7 @@ _GOOD = 'base.design = "secpm"\nbase.workload = "array"\n'
         (_GOOD + "[[zip]]\nseed = [1, 2]\ncores = [1]", "must be of one length (seed has 2, cores has 1)"),
         (_GOOD + "axes.seed = { from = 1 }", "the range has no end"),
         (_GOOD + "axes.seed = { from = 3, to = 1 }", "it must go up"),
-        (_GOOD + "axes.seed = { from = 1, to = 3, by = 1 }", "'by' is no part of a range"),
+        (_GOOD + "axes.seed = { from = 1, to = 3, by = 1 }", "'by' is not a part of a range"),
         (_GOOD + "axes.seed = { from = 1, to = 3, step = 0 }", "step is 0; it must be above zero"),
         (_GOOD + "axes.seed = { from = 1, to = 3, factor = 1 }", "factor is 1; it must be above 1"),
         (_GOOD + "axes.seed = { from = 0, to = 3, factor = 2 }", "must begin above zero"),

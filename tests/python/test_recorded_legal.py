@@ -119,7 +119,7 @@ def test_memories_that_time_out_have_causes_of_their_own(trace: Trace, cli: Cli)
         ([], "explore legal: only the program's own recovery can judge"),
         (["--recover", _RECOVER, "--points", "5"], "explore legal: every fence is a point"),
         (["--recover", _RECOVER, "--at-event", "3"], "record 3 of the trace is no fence or flush"),
-        (["--recover", _RECOVER, "--nested"], "power does not fail again with it"),
+        (["--recover", _RECOVER, "--nested"], "so it cannot be combined with nested"),
         (["--recover", _RECOVER, "--states", "0"], "states: 0 is not at least 1"),
         (["--recover", _RECOVER, "--stop-after", "0"], "stop_after: 0 is not at least 1"),
         (["--stop-after", "3"], "stop_after: there is no command 'recover'"),

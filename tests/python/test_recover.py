@@ -324,7 +324,9 @@ def test_a_command_that_fails_where_nothing_is_lost_is_refused(explore: str, tmp
 
     first = refused("echo looks; grep -q data1 {pool}")
     assert "'echo looks; grep -q data1 {pool}' fails on the memory that the program starts from: it ended with" in first
-    assert 'exit code 1, and the last line that it printed is "looks"; the command is at fault, or it needs' in first
+    assert (
+        'exit code 1, and the last line that it printed is "looks"; either the command is wrong, or it needs' in first
+    )
     last = refused("! grep -q data3 {pool}")
     assert (
         "fails on the memory that the program leaves, all of it durable: it ended with exit code 1 and printed" in last
@@ -361,10 +363,10 @@ def test_a_time_budget_ends_the_exploration(explore: str, tmp_path: Path) -> Non
     assert ended.holds and ended.out_of_time and not ended.interrupted
     assert ended.recoveries is not None and 0 < ended.recoveries.images < 10 and ended.crash_points > 0
     assert (
-        f" The time budget of 1 s ended the exploration there, with {ended.crash_points} crash points tried; nothing "
-        "is claimed about the rest."
+        f" The time budget of 1 s ended the exploration there, with {ended.crash_points} crash points tried; "
+        "the rest was not tried, and nothing is claimed about it."
     ) in ended.coverage
-    with pytest.raises(cp.InputError, match="time_budget: 1 s were over before any crash point was judged"):
+    with pytest.raises(cp.InputError, match="time_budget: 1 s passed before any crash point was judged"):
         cp.crash("unencrypted", trace, recover="sleep 5 < {pool}", **options)
     whole = cp.crash("unencrypted", _changed(tmp_path), recover=_READABLE, **{**options, "time_budget": 600})
     assert whole.holds and not whole.out_of_time and "time budget" not in whole.coverage
@@ -385,14 +387,14 @@ def test_the_trace_may_be_crashed_without_a_command(tmp_path: Path) -> None:
     [
         ("queue", {"recover": "true {pool}"}, "recover: workload 'queue' recovers by itself"),
         (None, {"recover": "true"}, "names neither {pool} nor {folder}"),
-        (None, {"recover": "true {pool}", "nested": True}, "power does not fail again with it"),
+        (None, {"recover": "true {pool}", "nested": True}, "so it cannot be combined with nested"),
         (None, {"recover": "true {pool}", "recover_timeout": 0}, "recover_timeout: 0 is not from 1 to 86400 seconds"),
         (None, {"recover": "true {pool}", "recover_jobs": 0}, "recover_jobs: 0 is not from 1 to 1024"),
         ("queue", {"from_mark": "a"}, "from_mark: workload 'queue' sets no marks; only recorded programs do"),
-        (None, {"to_mark": "a"}, "to_mark: no mark says 'a'; trace "),
+        (None, {"to_mark": "a"}, "to_mark: there is no mark 'a'; trace "),
         (None, {"to_mark": "a"}, " has no marks"),
         (None, {"time_budget": 0}, "time_budget: 0 is not from 1 to 604800 seconds"),
-        (None, {"no_preflight": True}, "no_preflight: there is no command 'recover' that it could be for"),
+        (None, {"no_preflight": True}, "no_preflight: it has no effect without a command; give one with 'recover'"),
         (None, {"recover_timeout": 5}, "recover_timeout: there is no command"),
         (None, {"recover": "no-such-program {pool}"}, "the shell cannot run it: sh: "),
         (None, {"recover": "true {pool}", "recover_folder": "/nowhere"}, "no folder can be made in '/nowhere'"),
@@ -409,15 +411,16 @@ def test_bad_input_is_one_sentence(workload: str | None, options: dict[str, Any]
     [
         (
             {"from_mark": "open"},
-            "from_mark: no mark says 'open'; trace {} has 'done 1', 'done 2', 'done 3', 'done 4', 'done 5' and others",
+            "from_mark: there is no mark 'open'; "
+            "trace {} has 'done 1', 'done 2', 'done 3', 'done 4', 'done 5' and others",
         ),
         (
             {"from_mark": "done 4", "to_mark": "done 4"},
-            "to_mark: no mark says 'done 4'; trace {} has after that one 'done 5', 'done 6'",
+            "to_mark: there is no mark 'done 4'; trace {} has 'done 5', 'done 6' after that one",
         ),
         (
             {"from_mark": "done 6", "to_mark": "done 1"},
-            "to_mark: no mark says 'done 1'; trace {} has after that one no marks",
+            "to_mark: there is no mark 'done 1'; trace {} has no marks after that one",
         ),
         ({"from_mark": "done 1", "at_event": 7}, "from_mark and at_event exclude each other"),
     ],

@@ -262,7 +262,7 @@ def test_views_and_names_of_a_store_reach_nothing_outside(copy: Path, tmp_path: 
     assert frame == [1]
     statement = f"CREATE VIEW figures AS SELECT content AS name, content AS type FROM read_text('{secret}')"
     sentence = spoil(copy, "DROP TABLE figures", statement)
-    assert sentence and sentence.endswith("'figures' is a view and no table")
+    assert sentence and sentence.endswith("'figures' is a view, not a table")
 
 
 def test_exports_hold_the_rows_though_files_are_out_of_reach(copy: Path, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_a_creation_that_fails_leaves_nothing(fake: pytest.MonkeyPatch, tmp_path
 def test_a_creation_replaces_no_store_and_follows_no_link(tmp_path: Path) -> None:
     path, victim = tmp_path / "s.duckdb", tmp_path / "victim"
     path.symlink_to(victim)
-    with pytest.raises(cp.InputError, match="is no store"):
+    with pytest.raises(cp.InputError, match="is not a store"):
         cp.Store(path)
     assert not victim.exists()
     path.unlink()

@@ -257,7 +257,7 @@ def test_a_read_that_writes_hold_back_waits_in_its_response_time(tmp_path: Path,
     shown = cli("replay", str(path), "-d", "unencrypted,secpm", "--json")
     assert json.loads(shown.out)["runs"][1]["read_response_ns"] == runs[1].document["read_response_ns"]
     table = cli("replay", str(path), "-d", "unencrypted,secpm").out
-    assert "From the trace's cycle to the answer, with the wait for room\n" in table
+    assert "From the cycle in the trace to the answer, with the wait for a free entry\n" in table
     for cell in ("waited", "p99.9", "last answer", units.time(runs[0].finish_ns), units.time(runs[1].finish_ns)):
         assert cell in table
 

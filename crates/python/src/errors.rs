@@ -16,7 +16,7 @@ create_exception!(
     counterpoint,
     EngineError,
     PyRuntimeError,
-    "The engine met a fault of its own. A bug: nothing in the input is to blame."
+    "The engine found a bug of its own; the input is not to blame."
 );
 create_exception!(
     counterpoint,
@@ -40,9 +40,7 @@ pub fn from_panic(payload: Box<dyn Any + Send>) -> PyErr {
         .map(String::as_str)
         .or_else(|| payload.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
-    EngineError::new_err(format!(
-        "the engine stopped at a fault of its own ({message}); with RUST_BACKTRACE=1 it says where"
-    ))
+    EngineError::new_err(format!("a bug stopped the engine ({message}); with RUST_BACKTRACE=1 it says where"))
 }
 
 /// A panic is reported to the user once, as an exception; the runtime's own report is printed only on request.

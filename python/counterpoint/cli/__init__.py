@@ -139,4 +139,4 @@ def _fault(error: BaseException) -> int:
     if os.environ.get(TRACEBACK):
         print(printable(traceback.format_exc(), keep="\n"), end="", file=sys.stderr)
     what = ": ".join(filter(None, (type(error).__name__, str(error))))
-    return _fail(f"the program stopped at a fault of its own ({what}); with {TRACEBACK}=1 it says where", PROGRAM_FAULT)
+    return _fail(f"a bug stopped the program ({what}); with {TRACEBACK}=1 it says where", PROGRAM_FAULT)

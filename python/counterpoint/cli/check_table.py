@@ -24,9 +24,9 @@ def check_table(found: Check, top: int) -> RenderableType:
     if lost:
         parts += [Text(""), Text("Stores that a power failure may lose", style="bold"), *_findings(lost, top, False)]
     else:
-        parts.append(Text("Holds, as far as a check goes."))
+        parts.append(Text("Holds, as far as this check can tell."))
     if useless:
-        parts += [Text(""), Text("Flushes and fences without use", style="bold")]
+        parts += [Text(""), Text("Useless flushes and fences", style="bold")]
         parts += _findings(useless, top, found.cost is not None)
     if found.cost is not None:
         whole = f"on {found.cost.design} the program takes {units.time(found.cost.simulated_ns)}"

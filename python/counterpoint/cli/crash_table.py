@@ -60,7 +60,7 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
             figures.add("runs that were watched", units.number(crash.recoveries.watched.runs))
             figures.add("classes decided by reads", units.number(crash.recoveries.watched.classes))
     if crash.causes is None:
-        figures.group("met on the way")
+        figures.group("exercised")
         figures.add("cache evictions", units.number(met.evictions))
         figures.add("counter misses", units.number(met.counter_misses))
         figures.add("full write queues", units.number(met.wpq_full))
@@ -136,7 +136,7 @@ def _violations(crash: Crash) -> Iterable[RenderableType]:
         yield Text("")
         yield Text(f"and {units.count_of(more, 'violation')} more; --json explains {len(crash.violations)} of them all")
     if crash.left_out is not None:
-        yield from explained(crash.left_out.first, "beside the crash points, ")
+        yield from explained(crash.left_out.first, "besides the crash points, ")
 
 
 def explained(violation: Violation, subject: str = "", when: str = "after event") -> Iterable[RenderableType]:

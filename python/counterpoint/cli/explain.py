@@ -25,7 +25,7 @@ def explain(
     as_json: options.Json = False,
     **given: Unpack[RunOptions],
 ) -> None:
-    """Compare two designs part by part: what each part that differs does by itself, also to crashes."""
+    """Compare two designs part by part: what each part that differs changes, in figures and in crashes."""
     from ..searches.explain import FIGURES
     from ..searches.explain import explain as explained
 

@@ -57,7 +57,7 @@ def _notes(found: Explanation) -> Iterable[str]:
     yield "\nFigures are changes against the design's own; = is no change."
     pairs = [one for exchange in found.exchanges for one in (exchange.first_with, exchange.second_with) if one]
     if pairs:
-        yield "* exchanged together with another part, because the design takes neither alone:"
+        yield "* exchanged together with another part, because the design accepts neither alone:"
         for one in found.exchanges:
             for name, others in zip(found.names, (one.first_with, one.second_with), strict=True):
                 if others:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ..contract.results import LineRun
 from ..system import units
+from ..verbs.frames import rests_on
 
 _Cell: TypeAlias = Callable[[LineRun], str | None]
 """The cell of a run in a column; None if it has no value."""
@@ -63,10 +64,15 @@ def line_table(runs: Sequence[LineRun]) -> RenderableType:
     return Group(
         Text(f"machine {units.name_of(first.machine)}, seed {first.seed}, {first.variant}", style="bold"),
         Text(f"{name}: {units.count_of(first.reads, 'read')}, {units.count_of(first.writes, 'write')}{folded}"),
-        Text("From the trace's cycle to the answer, with the wait for room" if cycles else "The trace has no cycles"),
+        Text(
+            "From the cycle in the trace to the answer, with the wait for a free entry"
+            if cycles
+            else "The trace has no cycles"
+        ),
         _table(runs, _ANSWERS),
-        Text("Mean latencies once there is room, and accesses of the media"),
+        Text("Mean latencies once there is an entry, and accesses to the media"),
         _table(runs, _FIGURES),
+        *map(Text, rests_on([run.document for run in runs])),
     )
 
 

@@ -49,8 +49,9 @@ def _parts_of(design: str, as_json: bool) -> None:
         return screen.print_json({"schema": 1, "design": dataclasses.asdict(found) | {"parts": readings}})
     screen.output().print(f"{found.name}: {found.summary} ({found.paper})", highlight=False)
     table = _table("part", *readings)
-    keys = [part.key for part in catalogue.parts() if any(part.key in parts for parts in readings.values())]
-    for key in keys:
+    known = [part.key for part in catalogue.parts()]
+    stated = {key for parts in readings.values() for key in parts}
+    for key in [*(key for key in known if key in stated), *sorted(stated.difference(known))]:
         table.add_row(key, *(_shown(parts.get(key)) for parts in readings.values()))
     return screen.output().print(table)
 

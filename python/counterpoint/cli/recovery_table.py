@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ..contract.results import MemoryCost, RecoveryCost, SmallBoot, Work
 from ..system import units
+from ..verbs.frames import rests_on
 
 _KEPT = {"adr": "ADR", "non-volatile": "non-volatile", "battery": "battery"}
 """What keeps something on the chip, in words."""
@@ -39,7 +40,11 @@ def recovery_table(found: Sequence[RecoveryCost]) -> RenderableType:
     ]
     drained = [(cost.design, cost.costs[-1].battery) for cost in found]
     if any(work is not None for _, work in drained):
-        parts += [Text("What the battery does at the worst power failure, beside the queue"), _battery(drained)]
+        parts += [
+            Text("What the battery does at the worst power failure, besides draining the queue"),
+            _battery(drained),
+        ]
+    parts += map(Text, rests_on([cost.document for cost in found]))
     parts += [Text(f"{cost.design} promises no recovery: {cost.why_not}") for cost in found if cost.why_not]
     return Group(*parts)
 

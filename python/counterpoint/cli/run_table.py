@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..system import units
+from ..verbs.frames import rests_on
 from .figure_list import Figures
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def one_run(run: Run) -> RenderableType:
     silent = [Text(f"no write reached the device: {stats.no_writes}")] if stats.no_writes else []
     head = [Text(title, style="bold"), Text(setting, style="dim"), *silent]
     provisos = stats.recorded.provisos if stats.recorded is not None else ()
-    told = [Text(proviso, style="bold") for proviso in provisos]
+    told = [Text(line, style="bold") for line in (*rests_on([run.document]), *provisos)]
     return Group(*head, figures.table, *_at_crash(stats.at_crash), *told)
 
 

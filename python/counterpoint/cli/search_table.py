@@ -33,7 +33,7 @@ def search_tables(report: SearchReport) -> RenderableType:
         parts += [Text("\nLearned", style="bold"), *_rules(report)]
     parts += [Text("\nKnown designs", style="bold"), _references(report)]
     if report.unfit:
-        parts.append(Text("Not judged, because the engine does not take them with this promise on this machine:"))
+        parts.append(Text("Not judged, because the engine does not accept them with this promise on this machine:"))
         parts += [Text(f"  {units.printable(f'{design}: {why}')}") for design, why in report.unfit.items()]
     return Group(*parts)
 
@@ -58,7 +58,9 @@ def _summary(report: SearchReport) -> Iterable[Text]:
             f"{over} passed the first tests and went no further: no better than a proven one, or beyond a limit."
         )
     if not report.valid:
-        yield Text("The engine takes no point that was tried: parts or machine values contradict each other.")
+        yield Text(
+            "The engine accepts none of the points that were tried: parts or machine values contradict each other."
+        )
     elif not report.front:
         yield Text("None survives within the limits.")
     if report.lacking:

@@ -183,7 +183,7 @@ class RecoveryOptions(TypedDict, total=False):
         machine: a preset's name or the path of a TOML file; default the first design's preset.
         set: machine values to change, as for `MachineOptions`.
         cores: cores, whose caches a battery may have to drain.
-        memory: capacities of the device: one, several, or a comma list; none at all is that of the machine.
+        memory: capacities of the device: one, several, or a comma list; an empty list is that of the machine.
         cache: capacities of the counter cache, and as much again of the cache of MACs and nodes; default the machine's.
         line_ns: time for each line in the papers' arithmetic, in ns; default 100.
     """
@@ -254,8 +254,8 @@ class CrashOptions(RunOptions, total=False):
         recover_jobs: how many such commands run at a time, at most one for each processor, which is the default. The
             verdict does not depend on it.
         watch_reads: for `explore="legal"`: at crash points with more legal states than `states`, also run the command
-            under Valgrind, which notes what it reads. One run then decides all states that agree on that. Such a run
-            takes half a second or more; off by default.
+            under Valgrind, which records what it reads. One run then decides all states in which that is the same. Such
+            a run takes half a second or more; off by default.
         stop_after: end the exploration with this many memories on which the command fails; default none.
         time_budget: end the exploration after so many seconds; default none.
         workers: how many threads judge power failures during recovery and attacks, at most one for each processor; 0

@@ -61,7 +61,7 @@ def _facts(report: SearchReport) -> dict[str, str]:
     promise += ["attacks are found"] if goals.promise.integrity else []
     return {
         "space": units.count_of(goals.space.size, "point"),
-        "points refused, because they contradict themselves": units.number(report.points.refusals),
+        "points refused, because their parts contradict each other": units.number(report.points.refusals),
         "points left out by conditions": units.number(report.points.left_out),
         "candidates": units.number(report.valid) + (", all that there are" if report.complete else ""),
         "survive every crash tried": units.number(counts.get("holds", 0)),

@@ -104,8 +104,8 @@ def _per_transaction(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _notes(rows: pl.DataFrame) -> list[str]:
-    """What figures of recorded programs rest on beside their traces, and why runs wrote nothing to the device."""
-    wanted = ["design", "workload", "no_writes", "recorded_assumed", "recorded_lacks"]
+    """What figures rest on, and why runs wrote nothing to the device."""
+    wanted = ["design", "workload", "no_writes", "set_by_design", "recorded_assumed", "recorded_lacks"]
     known = rows.select(column for column in wanted if column in rows.columns)
     if not {"design", "workload"} <= set(known.columns):
         return []
@@ -121,7 +121,7 @@ def _check_figures(rows: pl.DataFrame, store: Store) -> None:
     """
     for column in ("nvm_writes", "transactions_measured", *(one.column for one in _MEASURES)):
         if column in rows.columns and not rows[column].dtype.is_numeric():
-            raise store.altered(f"the figure '{column}' is no number")
+            raise store.altered(f"the figure '{column}' is not a number")
 
 
 def _several(rows: pl.DataFrame, sweep: Sweep) -> list[str]:

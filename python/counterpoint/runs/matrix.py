@@ -271,7 +271,7 @@ def _range(given: Mapping[str, Any], place: str) -> tuple[Value, ...]:
     """A range of numbers, or of sizes, which come as whole bytes."""
     for name in given:
         if name not in _RANGE_KEYS:
-            raise InputError(f"{place}: '{name}' is no part of a range (known: {', '.join(_RANGE_KEYS)})")
+            raise InputError(f"{place}: '{name}' is not a part of a range (known: {', '.join(_RANGE_KEYS)})")
     if "to" not in given:
         raise InputError(f"{place}: the range has no end; give 'to'")
     sizes = isinstance(given["from"], str) or isinstance(given["to"], str)
@@ -285,7 +285,7 @@ def _range(given: Mapping[str, Any], place: str) -> tuple[Value, ...]:
         raise InputError(f"{place}: the range from {given['from']} to {given['to']} is too wide") from None
     values = tuple(dict.fromkeys(round(value) if whole and _is_close(value) else value for value in found))
     if sizes and not all(isinstance(value, int) for value in values):
-        raise InputError(f"{place}: the range has a size that is no whole number of bytes")
+        raise InputError(f"{place}: the range has a size that is not a whole number of bytes")
     return values
 
 

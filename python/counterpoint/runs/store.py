@@ -244,7 +244,7 @@ class Store:
             "host": self._database.parsed(host, f"the run '{key}'"),
         }
         if not Run.is_in(whole):
-            raise self.altered(f"the run '{key}' is not what the engine gives")
+            raise self.altered(f"the run '{key}' is not a report of the engine")
         return Run.from_dict(whole)
 
     def configuration(self, key: str) -> dict[str, Any]:
@@ -362,7 +362,7 @@ class Store:
         types = self._database.parsed(axes, f"what the sweep '{name}' has for axes")
         known = all(kind in _AXIS_TYPES for kind in types.values())
         if not known or name is None or digest is None or spec is None:
-            raise self.altered(f"the sweep '{name}' is not as it was asked for")
+            raise self.altered(f"the sweep '{name}' is not the one that was asked for")
         return Sweep(name, digest, spec, types, points)
 
     def _put_runs(self, finished: Sequence[Finished], build: str) -> None:

@@ -222,7 +222,7 @@ class _Explaining:
         theirs = self._parts[1 - side]
         stated = {PART + key: theirs[key] for key in keys if key in theirs}
         if keys and not stated:
-            return f"{keys[0]} has no effect in '{self._names[1 - side]}', so there is no value to take over"
+            return f"'{self._names[1 - side]}' has no value of {keys[0]} to take over"
         try:
             made = candidate(self._names[side], self._goals.space.variant, {**stated, **self._goals.promise.stated})
             if keys:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ..runs.keys import absolute
 from ..system.files import prepare_folder, write_text
 from ..verbs import catalogue
 from .outcome import SearchReport
@@ -35,7 +36,9 @@ def design_text(report: SearchReport, one: Judged) -> str:
     """The design file of a candidate."""
     goals = report.goals
     found = f"found by the search '{goals.name}'; survives {one.crash_points:,} power failures that were tried there"
-    lines = [f"base = {json.dumps(goals.space.base)}", f"summary = {json.dumps(found)}"]
+    # A file is found from the folder of the file that builds on it.
+    base = absolute({"design": goals.space.base})["design"]
+    lines = [f"base = {json.dumps(base)}", f"summary = {json.dumps(found)}"]
     if _is_preset(goals.machine):
         lines.append(f"machine = {json.dumps(goals.machine)}")
     of_base = catalogue.effective_parts(goals.space.base, variant=goals.space.variant)

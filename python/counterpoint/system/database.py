@@ -170,14 +170,14 @@ class Database:
         seen = {name for (name,) in self.ask(_VIEWS)}
         for name, layout in expected.items():
             if name in seen:
-                raise self.altered(f"'{name}' is a view and no table")
+                raise self.altered(f"'{name}' is a view, not a table")
             if name not in found:
                 raise self.altered(f"there is no table '{name}'")
             if found[name] != layout:
                 raise self.altered(f"table '{name}' does not have the columns that Counterpoint writes")
         for name in views:
             if name in found:
-                raise self.altered(f"'{name}' is a table and no view")
+                raise self.altered(f"'{name}' is a table, not a view")
 
     def has_table(self, name: str) -> bool:
         """Whether there is a table of that name; a view does not count."""
@@ -192,9 +192,9 @@ class Database:
         try:
             document = json.loads(text or "")
         except (ValueError, RecursionError):
-            raise self.altered(f"{what} is no JSON") from None
+            raise self.altered(f"{what} is not JSON") from None
         if not isinstance(document, dict):
-            raise self.altered(f"{what} is no JSON object")
+            raise self.altered(f"{what} is not a JSON object")
         return document
 
     def altered(self, what: str) -> InputError:
@@ -303,9 +303,9 @@ def _check_file(path: Path) -> None:
     """Refuses files that DuckDB would wait for, take for a new file, or report in other words."""
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no file"
-        raise InputError(f"'{path}' is no store: it is {what}")
+        raise InputError(f"'{path}' is not a store: it is {what}")
     if path.stat().st_size == 0:
-        raise InputError(f"'{path}' is no store: it is empty")
+        raise InputError(f"'{path}' is not a store: it is empty")
 
 
 def _refused(path: Path, error: Exception) -> InputError:
@@ -315,7 +315,7 @@ def _refused(path: Path, error: Exception) -> InputError:
         who = f" (process {holder[1]})" if holder else ""
         return InputError(f"the store '{path}' is in use by another process{who}; wait, or use another file")
     if "not a valid DuckDB" in text:
-        return InputError(f"'{path}' is no store: it is not a DuckDB file")
+        return InputError(f"'{path}' is not a store: it is not a DuckDB file")
     return InputError(f"the store '{path}' cannot be opened: {reason(error)}")
 
 

@@ -19,6 +19,7 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
 - `relative_reads`, and `relative_data_reads` and `relative_counter_reads`, its parts: the same of reads.
 - `relative_l1_access_latency`: the mean latency of an access of the first-level caches over the baseline's.
 - `relative_counter_writes_removed`: counter writes that coalescing spared the device, over all writes of the baseline.
+- `set_by_design`: the values of the machine that come from the design's file; there is no such column where none do.
 - `recorded_assumed`, `recorded_lacks`: of a recorded program, what was assumed of it, and what its trace lacks, in
   sentences; null where there is none.
 - `counter_writes_removed`: the share of counter writes asked for that coalescing spared the device; null where none
@@ -50,6 +51,12 @@ POINT = ("machine", "workload", "tx_size", "cores")
 
 _PROGRAM = ("machine", "workload", "tx_size")
 """What two runs must share for their throughputs to be compared over numbers of cores."""
+
+_RESTS_ON = {
+    "Machine values of the design": "set_by_design",
+    "Assumed": "recorded_assumed",
+    "Not in the trace": "recorded_lacks",
+}
 
 _DEFAULT_BASELINES = ("unencrypted", "eadr")
 """The default baselines, if they are among the designs; neither encrypts anything."""
@@ -225,10 +232,13 @@ def without_writes(rows: Iterable[Row]) -> list[str]:
 
 
 def rests_on(rows: Sequence[Row]) -> list[str]:
-    """What the figures of recorded programs rest on beside their traces, and which of them, each once."""
+    """What figures rest on: machine values that are a design's own, and what was assumed of recorded programs.
+
+    Each is said once, with the designs that it is about.
+    """
     told: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        for what, column in (("Assumed", "recorded_assumed"), ("Not in the trace", "recorded_lacks")):
+        for what, column in _RESTS_ON.items():
             if sentences := row.get(column):
                 told.setdefault((what, sentences), []).append(row["design"])
     every = len({row["design"] for row in rows})

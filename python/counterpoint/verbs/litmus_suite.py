@@ -284,7 +284,7 @@ def _judge(test: LitmusTest, row: Row, crash: Crash) -> Verdict:
         return Verdict(test, row, VOID, None, " ".join(crash.internal_errors), row.command, crash)
     missed = [what for what in row.met if not getattr(crash.exercised, what)]
     if missed:
-        return Verdict(test, row, VOID, None, f"The run met no {' and no '.join(missed)}.", row.command, crash)
+        return Verdict(test, row, VOID, None, f"The run exercised no {' and no '.join(missed)}.", row.command, crash)
     if first is None:
         return Verdict(test, row, HOLDS, None, f"{_tried(crash)} {crash.coverage}", row.command, crash)
     explanation = first.explanation
@@ -294,7 +294,7 @@ def _judge(test: LitmusTest, row: Row, crash: Crash) -> Verdict:
         explanation = f"What must break ({meant}{again}) did not; this did: {explanation}"
     besides = sorted({violation.rule for violation in crash.violations} - {*row.rules, first.rule})
     if besides:
-        explanation += f" Rules broken besides: {', '.join(besides)}."
+        explanation += f" Other rules broken: {', '.join(besides)}."
     observed = DIFFERS if row.expected == FAILS and shown is None else FAILS
     return Verdict(test, row, observed, first.rule, explanation, first.reproduce, crash)
 

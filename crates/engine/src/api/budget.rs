@@ -70,8 +70,8 @@ impl<'a> Budget<'a> {
     pub fn describe(&self, points: u64) -> String {
         match self.seconds.filter(|_| self.out_of_time()) {
             Some(seconds) => format!(
-                " The time budget of {seconds} s ended the exploration there, with {points} crash points tried; nothing is \
-                 claimed about the rest."
+                " The time budget of {seconds} s ended the exploration there, with {points} crash points tried; the rest was \
+                 not tried, and nothing is claimed about it."
             ),
             None => " The user interrupted the exploration there.".to_owned(),
         }
@@ -81,7 +81,7 @@ impl<'a> Budget<'a> {
     pub fn explained<T>(&self, outcome: Result<T, Failure>) -> Result<T, Failure> {
         match (outcome, self.seconds) {
             (Err(Failure::Cancelled), Some(seconds)) if self.out_of_time() => {
-                let what = format!("time_budget: {seconds} s were over before any crash point was judged");
+                let what = format!("time_budget: {seconds} s passed before any crash point was judged");
                 Err(ConfigError(what).into())
             }
             (outcome, _) => outcome,

@@ -27,7 +27,9 @@ impl Check {
                 ("seed", self.seed.is_some()),
             ];
             return match others.iter().find(|(_, given)| *given) {
-                Some((name, _)) => Err(ConfigError(format!("{name}: there is no design that it could be for"))),
+                Some((name, _)) => {
+                    Err(ConfigError(format!("{name}: it has no effect without a design; name one with 'design'")))
+                }
                 None => Ok(None),
             };
         };

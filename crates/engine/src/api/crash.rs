@@ -156,7 +156,9 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
             ("watch_reads", !request.watch_reads.is_empty()),
         ];
         return match others.iter().find(|(_, given)| *given) {
-            Some((name, _)) => Err(ConfigError(format!("{name}: there is no command 'recover' that it could be for"))),
+            Some((name, _)) => {
+                Err(ConfigError(format!("{name}: it has no effect without a command; give one with 'recover'")))
+            }
             None => Ok(None),
         };
     };
@@ -167,7 +169,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
         )));
     };
     if exploration.nested > 0 {
-        let what = "recover: a command judges the memory of the first boot; power does not fail again with it (nested)";
+        let what = "recover: a command judges the memory of the first boot, so it cannot be combined with nested";
         return Err(ConfigError(what.to_owned()));
     }
     let settings = RecoverySettings {
@@ -292,8 +294,7 @@ impl Crash {
         if by_schedules && self.states.is_some() {
             return refused(
                 "states",
-                "what leaves caches that persist, a log that hardware writes, and several cores are explored by \
-                 schedules",
+                "persistent caches, a hardware log and several cores are explored by schedules alone",
             );
         }
         if !by_schedules && self.schedules.is_some() {

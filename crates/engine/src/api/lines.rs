@@ -46,8 +46,9 @@ pub(super) fn open(path: &str, cancel: &Arc<AtomicBool>) -> Result<Option<LineTr
 impl Prepared {
     fn new(request: &Lines, cancel: &Arc<AtomicBool>) -> Result<Self, ConfigError> {
         let path = &request.common.workload;
-        let trace = open(path, cancel)?
-            .ok_or_else(|| ConfigError(format!("{path}: traces of memory lines and programs are replayed apart")))?;
+        let trace = open(path, cancel)?.ok_or_else(|| {
+            ConfigError(format!("{path}: traces of memory lines and traces of programs cannot be replayed together"))
+        })?;
         let (config, design) = request.common.resolve(&TIMING, None, None)?;
         let clock_mhz = request.trace_clock_mhz.unwrap_or(TRACE_CLOCK_MHZ);
         if !(1..=TRACE_CLOCK_MHZ_MAX).contains(&clock_mhz) {

@@ -28,14 +28,14 @@ impl Crash {
         let after = match &self.from_mark {
             Some(text) => {
                 let found = marks.find(text, 0);
-                found.ok_or_else(|| ConfigError(format!("from_mark: {}", unknown(&marks, text, 0, name, "has"))))? + 1
+                found.ok_or_else(|| ConfigError(format!("from_mark: {}", unknown(&marks, text, 0, name, ""))))? + 1
             }
             None => 0,
         };
         let until =
             match &self.to_mark {
                 Some(text) => {
-                    let place = if after > 0 { "has after that one" } else { "has" };
+                    let place = if after > 0 { " after that one" } else { "" };
                     let found = marks.find(text, after);
                     Some(found.ok_or_else(|| {
                         ConfigError(format!("to_mark: {}", unknown(&marks, text, after, name, place)))
@@ -59,7 +59,7 @@ impl Crash {
     }
 }
 
-/// Why no mark from number `first` on says `text`.
+/// The sentence that no mark from number `first` on has the text `text`.
 fn unknown(marks: &Marks, text: &str, first: u64, trace: &str, place: &str) -> String {
     let mut known: Vec<String> = Vec::new();
     let mut more = false;
@@ -76,7 +76,7 @@ fn unknown(marks: &Marks, text: &str, first: u64, trace: &str, place: &str) -> S
     let told: Vec<String> = known.iter().map(|text| format!("'{text}'")).collect();
     let others = if more { " and others" } else { "" };
     match told.as_slice() {
-        [] => format!("no mark says '{text}'; trace {trace} {place} no marks"),
-        told => format!("no mark says '{text}'; trace {trace} {place} {}{others}", told.join(", ")),
+        [] => format!("there is no mark '{text}'; trace {trace} has no marks{place}"),
+        told => format!("there is no mark '{text}'; trace {trace} has {}{others}{place}", told.join(", ")),
     }
 }

@@ -4,8 +4,8 @@ use super::Progress;
 use super::request::{self, Recovery};
 use super::runs::unless_interrupted;
 use crate::assembly::encryption;
-use crate::config::{self, CORES_MAX};
-use crate::design;
+use crate::config::CORES_MAX;
+use crate::design::{self, OnMachine};
 use crate::kernel::{ConfigError, Failure};
 use crate::recovery_cost::{CostReport, PAPERS_NS_PER_LINE, cost, sized, small};
 use std::sync::Arc;
@@ -20,9 +20,7 @@ pub fn recovery(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> 
     let Recovery { design, variant, machine, set, cores, memory, cache, line_ns, measure } = request::parse(request)?;
     let line_ns = line_ns.map_or(PAPERS_NS_PER_LINE, |ns| ns as f64);
     let variant = variant.unwrap_or_default();
-    let (of_design, of_machine) = design::sets(&set);
-    let design = design::load(&design, variant, &of_design)?;
-    let machine = config::load_machine(machine.as_deref().unwrap_or(&design.machine), &of_machine)?;
+    let OnMachine { design, machine, set_by_design, .. } = design::load_on(&design, variant, machine.as_deref(), &set)?;
     let cores = cores.unwrap_or(1);
     let within = u16::try_from(cores).ok().filter(|cores| (1..=CORES_MAX).contains(cores));
     let cores = within.ok_or_else(|| ConfigError(format!("cores: {cores} is not from 1 to {CORES_MAX}")))?;
@@ -49,6 +47,7 @@ pub fn recovery(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> 
         design: design.name,
         variant: variant.name(),
         machine: machine.name,
+        set_by_design,
         cores,
         papers_ns_per_line: line_ns,
         small,

@@ -25,7 +25,7 @@ pub enum Rule {
     PadReuse,
     /// The recovered structure breaks its own invariants.
     Structure,
-    /// A boot, or a read after it, refuses memory that nobody has tampered with.
+    /// A boot, or a read after it, refuses memory that was not tampered with.
     FalseAlarm,
     /// Memory that an attacker has changed is accepted.
     Integrity,

@@ -111,7 +111,7 @@ pub(super) const FIELDS: &[Field] = &[
         kind: Kind::Choice(&["continuous", "nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2"]),
     },
     flag("controller.wpq_issue_when_idle"),
-    whole("controller.min_writes_per_switch", 1, 4_096, "a switch is made for a write"),
+    whole("controller.min_writes_per_switch", 1, 4_096, "the bus turns to writes for at least one of them"),
     whole("controller.row_hit_limit", 1, 1_000_000, "an open row serves a request before it is closed"),
     flag("controller.counters_overtake"),
     Field { path: "controller.write_acknowledged", kind: Kind::Choice(&["queued", "written"]) },
@@ -128,7 +128,7 @@ pub(super) const FIELDS: &[Field] = &[
     decimal("controller.aes_latency_ns", 1e6, TIMING),
     Field {
         path: "controller.aes_key_bits",
-        kind: Kind::Number { allowed: &[128, 256], why: "AES-128 and AES-256 are built" },
+        kind: Kind::Number { allowed: &[128, 256], why: "the engine has AES-128 and AES-256" },
     },
     Field {
         path: "controller.counter_placement",
@@ -200,7 +200,7 @@ pub(super) const FIELDS: &[Field] = &[
         kind: Kind::Choice(&["page-interleaved", "row-interleaved", "line-interleaved", "page-xor", "bank-contiguous"]),
     },
     whole("device.interface_mhz", 1, 1_000_000, CLOCK),
-    whole("device.burst_cycles", 1, 1_024, "a burst takes the bus for a while"),
+    whole("device.burst_cycles", 1, 1_024, "a burst occupies the bus for at least one cycle"),
     decimal("device.t_rcd_ns", 1e6, TIMING),
     decimal("device.t_cl_ns", 1e6, TIMING),
     decimal("device.t_cwd_ns", 1e6, TIMING),

@@ -17,19 +17,41 @@ use toml::{Table, Value};
 /// # Errors
 /// What is wrong with the values, in one line, with their places.
 pub fn load_machine(name_or_path: &str, sets: &[String]) -> Result<Machine, ConfigError> {
-    let mut table = if preset_names().contains(&name_or_path) {
-        presets::table(name_or_path)?
+    load_machine_for("", &Table::new(), name_or_path, sets).map(|(machine, _)| machine)
+}
+
+/// [`load_machine`] for the design `design`, which states `values` by path: they replace those of a preset, and give way
+/// to what a machine file or `sets` state. The second part of the result is the keys that gave way.
+///
+/// # Errors
+/// As for [`load_machine`].
+pub fn load_machine_for(
+    design: &str,
+    values: &Table,
+    name_or_path: &str,
+    sets: &[String],
+) -> Result<(Machine, Vec<String>), ConfigError> {
+    let (mut table, mut stated) = if preset_names().contains(&name_or_path) {
+        (presets::table(name_or_path)?, Vec::new())
     } else if toml_file::is_path(name_or_path) {
         parse_file(name_or_path, &toml_file::read("machine file", name_or_path)?)?
     } else {
         return Err(unknown_name("machine", name_or_path, &preset_names()));
     };
-    for set in sets {
-        apply_set(&mut table, set)?;
+    for text in sets {
+        stated.push(apply_set(&mut table, text)?);
     }
+    let (replaced, kept): (Vec<_>, Vec<_>) = values.iter().partition(|(path, _)| stated.contains(path));
+    let mut said = String::new();
+    for (path, value) in kept {
+        set(&mut table, path, value.clone());
+        said += &format!("; {path} = {} from design '{design}'", shown(value));
+    }
+    let source = format!("{}{said}", table["source"].as_str().unwrap_or_default());
+    set(&mut table, "source", Value::from(source));
     let machine = from_table(table)?;
-    validate(&machine)?;
-    Ok(machine)
+    validate(&machine).map_err(|ConfigError(what)| ConfigError(what + &said))?;
+    Ok((machine, replaced.into_iter().map(|(path, _)| path.clone()).collect()))
 }
 
 /// A machine from a complete table of checked values.
@@ -37,9 +59,9 @@ pub(super) fn from_table(table: Table) -> Result<Machine, ConfigError> {
     table.try_into().map_err(|error: toml::de::Error| ConfigError(format!("machine: {}", error.message())))
 }
 
-/// The complete table of values of the machine file `text`, a user's or a preset's, on top of its base. `path` is the
-/// path of the file. Unless the file sets a name, the machine has the file's name.
-pub(super) fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
+/// The complete table of values of the machine file `text`, a user's or a preset's, on top of its base, and the paths of those
+/// that the file states. `path` is the path of the file. Unless the file sets a name, the machine has the file's name.
+pub(super) fn parse_file(path: &str, text: &str) -> Result<(Table, Vec<String>), ConfigError> {
     let leaves = toml_file::leaves(path, text, &is_section)?;
     let base = leaves.iter().find(|leaf| leaf.path == "base");
     let mut table = match base {
@@ -55,14 +77,15 @@ pub(super) fn parse_file(path: &str, text: &str) -> Result<Table, ConfigError> {
     let name = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy());
     set(&mut table, "name", Value::from(name.into_owned()));
     set(&mut table, "source", Value::from(source));
-    let mut complaints = Vec::new();
+    let (mut complaints, mut stated) = (Vec::new(), Vec::new());
     for leaf in leaves.into_iter().filter(|leaf| leaf.path != "base") {
-        match checked(&leaf.path, &leaf.value) {
+        match check_value(&leaf.path, &leaf.value) {
             Ok(()) => set(&mut table, &leaf.path, leaf.value),
             Err(what) => complaints.push(leaf.error(what)),
         }
+        stated.push(leaf.path);
     }
-    if complaints.is_empty() { Ok(table) } else { Err(toml_file::together(&complaints)) }
+    if complaints.is_empty() { Ok((table, stated)) } else { Err(toml_file::together(&complaints)) }
 }
 
 /// Checks `path.to.key=value` by itself: whether there is such a value of a machine, and it may be this.
@@ -73,10 +96,11 @@ pub fn check_set(text: &str) -> Result<(), ConfigError> {
     read_set(text).map(|_| ()).map_err(ConfigError)
 }
 
-fn apply_set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
+/// Applies `path.to.key=value`, and returns the path.
+fn apply_set(table: &mut Table, text: &str) -> Result<String, ConfigError> {
     let (path, value) = read_set(text).map_err(|what| ConfigError(format!("set {}: {what}", shown_name(text))))?;
     set(table, path, value);
-    Ok(())
+    Ok(path.to_owned())
 }
 
 /// The path and the value of `path.to.key=value`; the error is a sentence.
@@ -97,7 +121,7 @@ fn read_set(text: &str) -> Result<(&str, Value), String> {
         let shown = shown_name(written);
         return Err(format!("'{shown}' is not a number in decimal digits, as in 64, 1.5 or 1e-3"));
     }
-    checked(path, &value)?;
+    check_value(path, &value)?;
     Ok((path, value))
 }
 
@@ -108,12 +132,16 @@ fn is_decimal(written: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte))
 }
 
-fn is_section(path: &str) -> bool {
+/// Whether `path` is a table of a machine.
+pub fn is_section(path: &str) -> bool {
     FIELDS.iter().any(|field| field.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Checks whether `path` exists and may have `value`; the error is a sentence.
-fn checked(path: &str, value: &Value) -> Result<(), String> {
+/// Checks whether a machine has a key `path` that may have `value`.
+///
+/// # Errors
+/// A sentence that does not say where the value stands.
+pub fn check_value(path: &str, value: &Value) -> Result<(), String> {
     if let Some(field) = Field::at(path) {
         return field.check(value);
     }

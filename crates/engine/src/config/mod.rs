@@ -23,7 +23,7 @@ pub use excerpt::shown_name;
 pub use fields::shown;
 pub use geometry::{BankRegions, Geometry};
 pub use integrity::{Integrity, MacPlacement, MetadataCache, ReadVerification};
-pub use load::{check_set, load_machine};
+pub use load::{check_set, check_value, is_section, load_machine, load_machine_for};
 pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
 pub use program::{CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program};
@@ -80,6 +80,9 @@ pub struct RunConfig {
     pub workload: String,
     /// The machine that is simulated.
     pub machine: Machine,
+    /// The values of the machine that come from the design, as in `integrity.stop_loss = 8`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_by_design: Option<String>,
     /// Bytes of user data in a transaction: a multiple of 64.
     pub tx_size: u64,
     /// Number of measured transactions per core.
@@ -107,6 +110,7 @@ impl RunConfig {
         Self {
             design: design.into(),
             parts: None,
+            set_by_design: None,
             variant: Variant::Hardened,
             workload: workload.into(),
             machine,

@@ -44,7 +44,7 @@ pub(super) fn table(name: &str) -> Result<toml::Table, ConfigError> {
     if name == MOST_GENERAL {
         return toml::from_str(text).map_err(|error| ConfigError(format!("machine '{name}': {}", error.message())));
     }
-    parse_file(&format!("{name}.toml"), text)
+    parse_file(&format!("{name}.toml"), text).map(|(table, _)| table)
 }
 
 #[cfg(test)]

@@ -51,12 +51,12 @@ fn machines_are_found_by_name_or_file() {
 fn a_file_without_an_end_is_not_read_to_it() {
     assert_eq!(
         load_machine("/dev/zero", &[]).unwrap_err().0,
-        "machine file '/dev/zero' cannot be read: one has at most 1 MiB"
+        "machine file '/dev/zero' cannot be read: it is larger than 1 MiB"
     );
     let whole = format!("base = 'small'\n{}", "#".repeat((1 << 20) - 15));
     assert_eq!(whole.len(), 1 << 20);
     assert!(file("whole", &whole).is_ok());
-    assert!(file("longer", &format!("{whole}#")).unwrap_err().ends_with("one has at most 1 MiB"));
+    assert!(file("longer", &format!("{whole}#")).unwrap_err().ends_with("it is larger than 1 MiB"));
 }
 
 #[test]
@@ -210,8 +210,8 @@ fn mistakes_in_a_set_quote_it() {
         ),
         (
             "controller.aes_key_bits=192",
-            "set controller.aes_key_bits=192: controller.aes_key_bits = 192 must be 128 or 256, because AES-128 and \
-             AES-256 are built",
+            "set controller.aes_key_bits=192: controller.aes_key_bits = 192 must be 128 or 256, because the engine has \
+             AES-128 and AES-256",
         ),
         (
             "counters.minor_bits=8",

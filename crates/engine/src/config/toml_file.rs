@@ -46,7 +46,7 @@ pub fn read(what: &str, path: &str) -> Result<String, ConfigError> {
         .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
         .map_err(|error| broken(error.to_string()))?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(broken(format!("one has at most {} MiB", FILE_BYTES_MAX >> 20)));
+        return Err(broken(format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20)));
     }
     String::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))
 }

@@ -117,14 +117,14 @@ impl CrashPlan {
                 let deeper = match depth {
                     1 => String::new(),
                     depth => format!(
-                        "So it did during the recoveries from that, {depth} times in a row, but for recoveries that had \
-                         broken a rule and for states met before. "
+                        "Power failed during those recoveries as well, up to {depth} times in a row, except below recoveries \
+                         that had broken a rule and in states already seen. "
                     ),
                 };
                 format!(
                     "In {states} of the states power failed once more, after every step of the boot and after every \
                      write of the program's recovery: {points} times, each followed by another boot and recovery. \
-                     {deeper}Where there is a shadow cache, it also failed once in the life after an undisturbed recovery."
+                     {deeper}Where there is a shadow cache, it also failed once after a complete recovery and new writes."
                 )
             }
         };

@@ -99,7 +99,7 @@ impl Gathered {
             BootStep::Undone(line) => self.one(Kind::Undone, Some(line)),
             BootStep::LogFreed(core) => self.say(format!("the hardware's log of core {core} is freed")),
             BootStep::Encrypted(line) => self.one(Kind::Encrypted, Some(line)),
-            BootStep::BootCounterAdvanced => self.say("the boot counter goes up by one".into()),
+            BootStep::BootCounterAdvanced => self.say("the boot counter is incremented".into()),
             BootStep::Restored { line, .. } => self.one(Kind::Restored, Some(line)),
             BootStep::ShadowConsumed => self.say("the shadow cache is marked as consumed".into()),
             BootStep::CachePadRenewed(_) => self.one(Kind::PadRenewed, None),
@@ -175,7 +175,7 @@ pub fn registers(
         let value = match snapshot.global_counter {
             GlobalCounter::Kept(value) => value.to_string(),
             GlobalCounter::Scanned => "lost; the boot takes the largest on the media".to_owned(),
-            GlobalCounter::Lost => "lost; counting begins anew".to_owned(),
+            GlobalCounter::Lost => "lost; counting starts again".to_owned(),
         };
         told.push(("global counter", value));
     }

@@ -52,7 +52,7 @@ fn integrity(draft: &Draft) -> Option<String> {
     if draft.counters == CounterKind::Split && draft.write_path.at_encrypted(true) == Admit::Unready {
         return Some(format!(
             "integrity = \"{name}\" with write_path = \"{}\" needs counters = \"global\" or \"wide\", because the done bit of a line \
-             whose page is encrypted anew is set before its pair is ready",
+             whose page is re-encrypted is set before its pair is ready",
             draft.write_path.name()
         ));
     }
@@ -78,8 +78,8 @@ fn persistent_caches(draft: &Draft) -> Option<String> {
         ),
         (
             restores,
-            "shadow_slots = \"dirty\", shadow_stamp = \"metadata\" and restore_into = \"memory\", because what the root is about is known \
-             from what has been consumed",
+            "shadow_slots = \"dirty\", shadow_stamp = \"metadata\" and restore_into = \"memory\", because what has been \
+             consumed tells which lines the root covers",
         ),
         (
             hashes,
@@ -112,8 +112,8 @@ fn tree(draft: &Draft) -> Option<String> {
     }
     if draft.tree_update == TreeUpdate::Shortcut && nodes != TreeNodes::Sums {
         return Some(format!(
-            "tree_update = \"shortcut\" needs integrity = \"summing-tree\", because only sums can be added to the root past the nodes \
-             between: integrity = \"{name}\""
+            "tree_update = \"shortcut\" needs integrity = \"summing-tree\", because only sums can be added to the root \
+             without the nodes between: integrity = \"{name}\""
         ));
     }
     let with_data = draft.counter_update == CounterUpdate::WithData;
@@ -138,15 +138,16 @@ fn tree(draft: &Draft) -> Option<String> {
     let contents = draft.shadow_table.has_contents() || stale_bits;
     if contents && (draft.tree_update != TreeUpdate::Lazy || nodes != TreeNodes::Counters || !with_data) {
         return Some(format!(
-            "shadow_table = \"{}\" needs integrity = \"counter-tree\", tree_update = \"lazy\" and counter_update = \"with-data\", because \
-             it is about counters that are in the caches alone",
+            "shadow_table = \"{}\" needs integrity = \"counter-tree\", tree_update = \"lazy\" and counter_update = \
+             \"with-data\", because it restores counters that are only in the caches",
             draft.shadow_table.name()
         ));
     }
     let listed_alone = listed && !contents;
     if !eager && (listed_alone || draft.tree_persistence != TreePersistence::Evicted || current) {
         return Some(
-            "tree_update = \"lazy\" or \"shortcut\" needs no shadow_table that names blocks, tree_persistence = \"evicted\" and tree_leaves = \
+            "tree_update = \"lazy\" or \"shortcut\" excludes a shadow_table that names blocks and needs tree_persistence = \
+             \"evicted\" and tree_leaves = \
              \"persisted\", because nodes change only when what is below them leaves"
                 .to_owned(),
         );
@@ -219,7 +220,10 @@ fn hardware_log(draft: &Draft) -> Option<String> {
         return Some(format!("{stated} needs {wanted}, because {why}"));
     }
     if draft.log == LogMode::CounterMode && draft.log_write_path == WritePath::CoLocated {
-        return Some("log_write_path = \"co-located\": log lines have their counters in a region".to_owned());
+        return Some(
+            "log_write_path = \"co-located\" is not possible, because log lines have their counters in a region"
+                .to_owned(),
+        );
     }
     let (chains, feedback) = (draft.log_layout == LogLayout::Chains, draft.log == LogMode::CipherFeedback);
     (logs && chains != feedback).then(|| {
@@ -236,8 +240,8 @@ fn cache_pads(draft: &Draft) -> Option<String> {
     let pads = draft.cache_pads;
     (pads != CachePads::None && draft.domain == DomainReach::Adr).then(|| {
         format!(
-            "cache_pads = \"{}\" needs domain = \"eadr\", because lines rest encrypted for a power failure that lets them \
-             leave",
+            "cache_pads = \"{}\" needs domain = \"eadr\", because lines are stored encrypted in the caches so that they can \
+             leave as they are when power fails",
             pads.name()
         )
     })

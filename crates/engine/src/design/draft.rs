@@ -65,6 +65,8 @@ pub(super) struct Draft {
     pub recovery: Vec<StepName>,
     pub shadow_stamp: StampSource,
     pub restore_into: RestoreInto,
+    /// Values of the machine by path.
+    pub machine_values: PartsList,
 }
 
 impl Draft {
@@ -96,7 +98,7 @@ impl Draft {
 
     /// Whether both have the same parts, even if their texts differ.
     pub(super) fn same_parts(&self, other: &Self) -> bool {
-        KEYS.iter().all(|key| key.get(self) == key.get(other))
+        KEYS.iter().all(|key| key.get(self) == key.get(other)) && self.machine_values == other.machine_values
     }
 
     /// Whether lines leave for a shadow cache after power is lost.

@@ -3,9 +3,10 @@
 
 use super::contradictions::contradiction;
 use super::draft::Draft;
-use super::keys::{KEYS, Key};
+use super::keys::{KEYS, Key, Needs};
+use super::machine_values::{self, MACHINE_VALUES};
 use crate::config::toml_file::{self, Chain, Leaf};
-use crate::config::{Variant, shown, shown_name, unknown_name};
+use crate::config::{Variant, is_section as is_machine_section, shown, shown_name, unknown_name};
 use crate::kernel::ConfigError;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -123,7 +124,6 @@ impl Readings {
     }
 
     fn parse_beneath(path: &str, text: &str, above: &Chain) -> Result<Self, ConfigError> {
-        let is_section = |path: &str| ["registers", "hardened", "hardened.registers"].contains(&path);
         let leaves = toml_file::leaves(path, text, &is_section)?;
         let mut readings = base_of(path, &leaves, above)?;
         let name = Path::new(path).file_stem().map_or(path.into(), |stem| stem.to_string_lossy()).into_owned();
@@ -156,9 +156,8 @@ impl Readings {
         }
         for leaf in &hardened {
             let path = leaf.path.strip_prefix("hardened.").unwrap_or_default();
-            let key = Key::at(path, &[]).map_err(|what| leaf.error(format!("[hardened]: {what}")));
-            let set = key.and_then(|key| key.set(&mut self.hardened, &leaf.value).map_err(|what| leaf.error(what)));
-            complaints.extend(set.err());
+            let set = set_value(&mut self.hardened, path, &[], &leaf.value);
+            complaints.extend(set.err().map(|what| leaf.error(format!("[hardened]: {what}"))));
         }
         if complaints.is_empty() {
             complaints.extend(self.without_effect(&both, &hardened));
@@ -202,26 +201,53 @@ impl Readings {
         if leaf.path == "hardened" {
             return Err(leaf.error("hardened must be a table, [hardened]"));
         }
-        let key = Key::at(&leaf.path, &TEXTS).map_err(|what| leaf.error(what))?;
-        self.both().into_iter().try_for_each(|draft| key.set(draft, &leaf.value)).map_err(|what| leaf.error(what))
+        let set = |draft| set_value(draft, &leaf.path, &TEXTS, &leaf.value).map(|_| ());
+        self.both().into_iter().try_for_each(set).map_err(|what| leaf.error(what))
     }
 
     /// The parts that have no effect with the other parts, each with what it lacks.
     fn without_effect(&self, both: &[&Leaf], hardened: &[&Leaf]) -> Vec<ConfigError> {
-        let key = |path: &str| KEYS.iter().find(|key| key.path == path);
-        let missing = |key: &Key, of| key.needs.missing(self.of(of));
-        let complaint = |leaf: &Leaf, key: &Key, part| leaf.error(format!("{} says nothing without {part}", key.path));
+        let complaint = |leaf: &Leaf, path, part| leaf.error(format!("{path} has no effect without {part}"));
         let of_both = both.iter().filter_map(|leaf| {
-            let key = key(&leaf.path)?;
-            missing(key, Variant::Published)?;
-            Some(complaint(leaf, key, missing(key, Variant::Hardened)?))
+            let needs = needs_of(&leaf.path)?;
+            needs.missing(&self.published)?;
+            Some(complaint(leaf, leaf.path.as_str(), needs.missing(&self.hardened)?))
         });
         let of_hardened = hardened.iter().filter_map(|leaf| {
-            let key = leaf.path.strip_prefix("hardened.").and_then(key)?;
-            Some(complaint(leaf, key, missing(key, Variant::Hardened)?))
+            let path = leaf.path.strip_prefix("hardened.")?;
+            Some(complaint(leaf, path, needs_of(path)?.missing(&self.hardened)?))
         });
         of_both.chain(of_hardened).collect()
     }
+}
+
+/// Whether `path` is a table of a design file.
+fn is_section(path: &str) -> bool {
+    let path = path.strip_prefix("hardened.").unwrap_or(path);
+    let of_machine = path.strip_prefix(machine_values::PREFIX);
+    ["registers", "hardened", "set"].contains(&path) || of_machine.is_some_and(is_machine_section)
+}
+
+/// What a part, or a value of the machine, needs to have an effect; `None` for the other keys of a file.
+fn needs_of(path: &str) -> Option<Needs> {
+    match path.strip_prefix(machine_values::PREFIX) {
+        Some(path) => MACHINE_VALUES.iter().find(|(key, _)| *key == path).map(|(_, needs)| *needs),
+        None => KEYS.iter().find(|key| key.path == path).map(|key| key.needs),
+    }
+}
+
+/// Sets a part, or a value of the machine, and returns what it needs to have an effect; the error is a sentence. `others`: the
+/// other keys that a file can have.
+fn set_value(draft: &mut Draft, path: &str, others: &[&str], value: &Value) -> Result<Needs, String> {
+    if path == "set" {
+        return Err("set must be a table, [set]".to_owned());
+    }
+    if let Some(path) = path.strip_prefix(machine_values::PREFIX) {
+        return machine_values::set(draft, path, value).map_err(|what| format!("[set]: {what}"));
+    }
+    let key = Key::at(path, others)?;
+    key.set(draft, value)?;
+    Ok(key.needs)
 }
 
 /// What the file at `path` builds on: the base that it names, or the first value of every part.
@@ -258,14 +284,13 @@ fn is_name(text: &str) -> bool {
     text.chars().count() <= NAME_CHARS_MAX && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
 }
 
-/// Sets a part of `draft`, as `--set design.PATH=WRITTEN` does; the error is a sentence.
-pub(super) fn set(draft: &mut Draft, path: &str, written: &str) -> Result<&'static Key, ConfigError> {
+/// Sets a part of `draft`, as `--set design.PATH=WRITTEN` does, and returns what it needs to have an effect; the error is a
+/// sentence.
+pub(super) fn set(draft: &mut Draft, path: &str, written: &str) -> Result<Needs, ConfigError> {
     set_part(draft, path, written).map_err(|what| ConfigError(format!("set design.{}: {what}", shown_name(path))))
 }
 
 /// [`set`], whose error does not say where the value stands.
-pub(super) fn set_part(draft: &mut Draft, path: &str, written: &str) -> Result<&'static Key, String> {
-    let key = Key::at(path, &[])?;
-    key.set(draft, &toml_file::value(written).unwrap_or_else(|| Value::from(written)))?;
-    Ok(key)
+pub(super) fn set_part(draft: &mut Draft, path: &str, written: &str) -> Result<Needs, String> {
+    set_value(draft, path, &[], &toml_file::value(written).unwrap_or_else(|| Value::from(written)))
 }

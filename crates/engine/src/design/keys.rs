@@ -63,15 +63,23 @@ pub(super) enum Needs {
     CounterNodes,
     Contents,
     StaleBits,
+    CounterQueue,
+    Split,
+    LowestLevels,
+    StopLoss,
+    AesAtAccess,
+    BootPads,
 }
 
 impl Needs {
     /// The part that is missing from `draft`, as a file states it; `None` if nothing is missing.
     pub(super) fn missing(self, draft: &Draft) -> Option<&'static str> {
+        use CounterKind::{OfMachine, OwnOfMachine, Split};
         let shadow = draft.has_shadow();
+        let encrypted = draft.encryption == EncryptionMode::CounterMode;
         let (met, part) = match self {
             Needs::Nothing => (true, ""),
-            Needs::Encryption => (draft.encryption == EncryptionMode::CounterMode, "encryption = \"counter-mode\""),
+            Needs::Encryption => (encrypted, "encryption = \"counter-mode\""),
             Needs::Log => (draft.log != LogMode::None, "a hardware log, log = \"counter-mode\" or \"cipher-feedback\""),
             Needs::LogCounters => (draft.log == LogMode::CounterMode, "log = \"counter-mode\""),
             Needs::LogChains => (draft.log == LogMode::CipherFeedback, "log = \"cipher-feedback\""),
@@ -96,6 +104,22 @@ impl Needs {
                 matches!(draft.tree_nodes(), Some(TreeNodes::Counters | TreeNodes::Sums)),
                 "integrity = \"counter-tree\" or \"summing-tree\"",
             ),
+            Needs::CounterQueue => {
+                (encrypted && draft.write_queues == WriteQueues::DataAndCounter, "write_queues = \"data-and-counter\"")
+            }
+            Needs::Split => (
+                encrypted && matches!(draft.counters, Split | OfMachine | OwnOfMachine),
+                "counters = \"split\", \"of-machine\" or \"own-of-machine\"",
+            ),
+            Needs::LowestLevels => (
+                draft.has_tree() && draft.tree_persistence == TreePersistence::LowestLevels,
+                "a tree with tree_persistence = \"lowest-levels\"",
+            ),
+            Needs::StopLoss => {
+                (encrypted && draft.write_path.stops_loss(), "write_path = \"stop-loss\" or \"selective-stop-loss\"")
+            }
+            Needs::AesAtAccess => (draft.cache_pads == CachePads::AesAtAccess, "cache_pads = \"aes-at-access\""),
+            Needs::BootPads => (draft.cache_pads == CachePads::BootPads, "cache_pads = \"boot-pads\""),
             Needs::RestoreShadow => {
                 (draft.recovery.contains(&StepName::RestoreShadow), "\"restore-shadow\" in recovery")
             }
@@ -190,7 +214,7 @@ pub(super) const KEYS: &[Key] = &[
     one!("drain", drain: DrainPath, Eadr, "where and in which form lines leave the caches after power is lost"),
     one!("drain_counters", drain_counters: CounterDrain, Eadr, "whether dirty counter blocks, lines of MACs and nodes leave before the lines"),
     one!("drain_copies", drain_copies: DrainCopies, Eadr, "which of several cached copies of a line leave"),
-    one!("shadow_slots", shadow_slots: ShadowSlots, Shadow, "which metadata of the shadow cache are written, and when the incr-counter goes up"),
+    one!("shadow_slots", shadow_slots: ShadowSlots, Shadow, "which metadata of the shadow cache are written, and when the incr-counter is incremented"),
     one!("shadow_pads", shadow_pads: ShadowPads, ShadowCounter, "the inputs of the pad of a slot of the shadow cache"),
     one!("shadow_integrity", shadow_integrity: ShadowIntegrity, Shadow, "what protects the shadow cache against an attacker who writes to it"),
     register!(

@@ -6,15 +6,16 @@ mod draft;
 pub mod faults;
 mod file;
 mod keys;
+mod machine_values;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{self, Variant, toml_file, unknown_name};
+use crate::config::{self, Machine, Variant, shown, toml_file, unknown_name};
 use crate::kernel::ConfigError;
 use crate::parts::{Design, PartsList, ProgramForm};
 use draft::Draft;
 use file::Readings;
-use keys::{KEYS, Key};
+use keys::{KEYS, Key, Needs};
 use std::borrow::Cow;
 
 /// The names of all built-in designs, in the order in which tables show them.
@@ -86,20 +87,59 @@ pub fn check_set(set: &str) -> Result<(), ConfigError> {
     }
 }
 
-/// Splits `sets` into those of the design, without `design.`, and those of the machine.
-pub fn sets(sets: &[String]) -> (Vec<&str>, Vec<String>) {
-    let of_design = sets.iter().filter_map(|set| set.strip_prefix(OF_DESIGN)).collect();
-    (of_design, sets.iter().filter(|set| !set.starts_with(OF_DESIGN)).cloned().collect())
+/// A design, and the machine on which it runs.
+pub struct OnMachine {
+    /// The design.
+    pub design: Design,
+    /// Every part of the design that has an effect.
+    pub parts: PartsList,
+    /// The machine, with the values that the design states.
+    pub machine: Machine,
+    /// The values of the machine that are the design's, as in `integrity.stop_loss = 8, log.buckets = 64`.
+    pub set_by_design: Option<String>,
+}
+
+/// The design `name_or_path` on `machine`, a preset or a machine file, or else on its own preset, with each of `sets`
+/// (`design.KEY=VALUE`, or `path.to.key=value` of the machine) applied in order. What the design states of the machine replaces
+/// the values of a preset, and gives way to what a machine file or `sets` state.
+///
+/// # Errors
+/// The errors of [`load`] and of [`config::load_machine`].
+pub fn load_on(
+    name_or_path: &str,
+    variant: Variant,
+    machine: Option<&str>,
+    sets: &[String],
+) -> Result<OnMachine, ConfigError> {
+    let of_design: Vec<&str> = sets.iter().filter_map(|set| set.strip_prefix(OF_DESIGN)).collect();
+    let of_machine: Vec<String> = sets.iter().filter(|set| !set.starts_with(OF_DESIGN)).cloned().collect();
+    let (mut design, mut parts) = load_with_parts(name_or_path, variant, &of_design)?;
+    let of_parts = |(path, value): (&String, &toml::Value)| {
+        Some((path.strip_prefix(machine_values::PREFIX)?.to_owned(), value.clone()))
+    };
+    let mut values: PartsList = parts.iter().filter_map(of_parts).collect();
+    let named = machine.unwrap_or(&design.machine);
+    let (machine, given_way) = config::load_machine_for(&design.name, &values, named, &of_machine)?;
+    // The parts then state what runs.
+    for path in given_way {
+        values.remove(&path);
+        for parts in [Some(&mut parts), design.parts.as_mut()].into_iter().flatten() {
+            parts.remove(&format!("{}{path}", machine_values::PREFIX));
+        }
+    }
+    let said: Vec<String> = values.iter().map(|(path, value)| format!("{path} = {}", shown(value))).collect();
+    let set_by_design = (!said.is_empty()).then(|| said.join(", "));
+    Ok(OnMachine { design, parts, machine, set_by_design })
 }
 
 /// The prefix of a set that applies to the design instead of the machine.
 const OF_DESIGN: &str = "design.";
 
 fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
-    let keys = sets.iter().map(|text| set(&mut draft, text)).collect::<Result<Vec<_>, _>>()?;
-    for key in keys {
-        if let Some(part) = key.needs.missing(&draft) {
-            return Err(refused(key.path, &format!("says nothing without {part}")));
+    let needed = sets.iter().map(|text| set(&mut draft, text)).collect::<Result<Vec<_>, _>>()?;
+    for (path, needs) in needed {
+        if let Some(part) = needs.missing(&draft) {
+            return Err(refused(path, &format!("has no effect without {part}")));
         }
     }
     match contradictions::contradiction(&draft).filter(|_| !sets.is_empty()) {
@@ -110,12 +150,12 @@ fn with_sets(mut draft: Draft, sets: &[&str]) -> Result<Draft, ConfigError> {
     }
 }
 
-/// Sets a part of `draft` as `text`, which is `key=value`, says.
-fn set(draft: &mut Draft, text: &str) -> Result<&'static Key, ConfigError> {
+/// Sets a part of `draft` as `text`, which is `key=value`, says. Returns the key, and what it needs to have an effect.
+fn set<'a>(draft: &mut Draft, text: &'a str) -> Result<(&'a str, Needs), ConfigError> {
     let (path, written) = text
         .split_once('=')
         .ok_or_else(|| refused(text, "write design.KEY=VALUE, as in design.write_path=deferred"))?;
-    file::set(draft, path.trim(), written.trim())
+    Ok((path.trim(), file::set(draft, path.trim(), written.trim())?))
 }
 
 fn refused(path: &str, what: &str) -> ConfigError {
@@ -131,10 +171,11 @@ fn readings(name_or_path: &str) -> Result<Cow<'static, Readings>, ConfigError> {
     built_in.ok_or_else(|| unknown_name("design", name_or_path, &known))
 }
 
-/// Every part of `draft` that has an effect.
+/// Every part of `draft` that has an effect, and the values of the machine that it states.
 fn stated(draft: &Draft) -> PartsList {
     let says = |key: &&Key| key.needs.missing(draft).is_none();
-    KEYS.iter().filter(says).map(|key| (key.path.to_owned(), key.get(draft))).collect()
+    let parts = KEYS.iter().filter(says).map(|key| (key.path.to_owned(), key.get(draft)));
+    parts.chain(machine_values::stated(draft)).collect()
 }
 
 /// The design `name_or_path` in its hardened reading, and the parts of each reading without those that have no effect.

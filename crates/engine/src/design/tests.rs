@@ -1,6 +1,8 @@
 //! Design files: what they say, what is refused, and the built-in files.
 
+use super::machine_values::MACHINE_VALUES;
 use super::*;
+use crate::config::preset;
 use crate::parts::{Choice, CounterStore, WritePath};
 use std::io::Write;
 use tempfile::NamedTempFile;
@@ -55,7 +57,7 @@ fn a_file_has_what_it_says_on_top_of_its_base_and_the_hardened_reading_what_its_
     let parts = hardened.parts.unwrap();
     assert_eq!(parts["write_path"].as_str(), Some("write-through"));
     assert_eq!(parts["registers.staging_register"].as_str(), Some("absent"));
-    assert!(!parts.contains_key("log_layout"), "a part that says nothing");
+    assert!(!parts.contains_key("log_layout"), "a part without an effect");
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn all_mistakes_of_a_file_are_told_at_once_and_what_to_leave_out() {
     let begins = [
         "mine.toml:2: there is no part 'write_pth'",
         "mine.toml:3: secret = 1 must be",
-        "mine.toml:5: counters 'none'",
+        "mine.toml:5: [hardened]: counters 'none'",
     ];
     assert!(
         complaints.len() == 3 && complaints.iter().zip(begins).all(|(told, begin)| told.starts_with(begin)),
@@ -173,7 +175,7 @@ fn all_mistakes_of_a_file_are_told_at_once_and_what_to_leave_out() {
     );
     let nothing = refused("base = \"secpm\"\nlog_order = \"log-first\"\ndrain = \"in-place\"\n");
     assert!(
-        nothing.contains("mine.toml:2: log_order says nothing") && nothing.contains("; mine.toml:3: drain says"),
+        nothing.contains("mine.toml:2: log_order has no effect") && nothing.contains("; mine.toml:3: drain has"),
         "{nothing}"
     );
     let many = refused(&(0..9).map(|n| format!("part{n} = 1\n")).collect::<String>());
@@ -190,7 +192,7 @@ fn all_mistakes_of_a_file_are_told_at_once_and_what_to_leave_out() {
 fn a_part_that_says_nothing_and_parts_that_contradict_each_other_are_refused() {
     let says_nothing = |text: &str, key: &str| {
         let error = refused(text);
-        assert!(error.contains(&format!("{key} says nothing without ")), "{error}");
+        assert!(error.contains(&format!("{key} has no effect without ")), "{error}");
     };
     says_nothing("write_path = \"deferred\"", "write_path");
     says_nothing("base = \"secpm\"\nlog_order = \"log-first\"", "log_order");
@@ -262,9 +264,115 @@ fn sets_change_single_parts_of_a_design_that_then_carries_its_parts() {
     assert!(refused(&["write_pth=deferred"]).starts_with("set design.write_pth: there is no part 'write_pth': did"));
     assert!(refused(&["write_path=now"]).starts_with("set design.write_path: write_path 'now' does not exist"));
     assert!(refused(&["write_path"]).starts_with("set design.write_path: write design.KEY=VALUE"));
-    assert!(refused(&["log_order=any-order"]).starts_with("set design.log_order: says nothing without a hardware log"));
+    assert!(
+        refused(&["log_order=any-order"]).starts_with("set design.log_order: has no effect without a hardware log")
+    );
     let sentence = "design 'secpm' with set design.counter_store=inline: counter_store = \"inline\" needs write_path";
     assert!(refused(&["counter_store=inline"]).starts_with(sentence));
+}
+
+fn on(path: &str, machine: Option<&str>, sets: &[&str]) -> OnMachine {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    load_on(path, Variant::Hardened, machine, &sets).unwrap()
+}
+
+#[test]
+fn a_machine_value_of_a_design_replaces_that_of_a_preset_and_gives_way_to_what_the_user_states() {
+    let design = file("base = \"osiris\"\nname = \"mine\"\n[set]\nintegrity.stop_loss = 8\n");
+    let path = design.path().to_str().unwrap();
+    let key = "set.integrity.stop_loss";
+    let stop_loss = |found: &OnMachine| (found.machine.integrity.stop_loss, found.parts.get(key).cloned());
+    let stated = Some(toml::Value::from(8));
+    for machine in [None, Some("small")] {
+        let found = on(path, machine, &[]);
+        assert_eq!(stop_loss(&found), (8, stated.clone()));
+        assert_eq!(found.design.parts.as_ref().unwrap()[key], toml::Value::from(8));
+        assert_eq!(found.set_by_design.as_deref(), Some("integrity.stop_loss = 8"));
+        assert!(found.machine.source.ends_with("; integrity.stop_loss = 8 from design 'mine'"));
+        let mut plain = preset(machine.unwrap_or("secpm")).unwrap();
+        (plain.integrity.stop_loss, plain.source) = (8, found.machine.source.clone());
+        assert_eq!(found.machine, plain, "all other values are the preset's");
+    }
+    // A machine file states this value, or another one.
+    let states = file("base = \"small\"\nintegrity.stop_loss = 2\n");
+    let others = file("base = \"small\"\nintegrity.mac_units = 2\n");
+    assert_eq!(stop_loss(&on(path, states.path().to_str(), &[])), (2, None));
+    assert_eq!(stop_loss(&on(path, others.path().to_str(), &[])), (8, stated));
+    let set = on(path, None, &["integrity.stop_loss=4"]);
+    assert_eq!((stop_loss(&set), set.set_by_design), ((4, None), None));
+    assert!(set.design.parts.is_some_and(|parts| !parts.contains_key(key)));
+    assert_eq!(stop_loss(&on(path, None, &["design.set.integrity.stop_loss=16"])).0, 16);
+    assert_eq!(on("osiris", None, &[]).machine, preset("secpm").unwrap());
+}
+
+#[test]
+fn machine_values_go_from_a_base_to_what_builds_on_it_and_only_where_they_have_an_effect() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        folder.path().join(name).to_str().unwrap().to_owned()
+    };
+    write("base.toml", "base = \"osiris\"\n[set]\nintegrity.stop_loss = 8\n[hardened.set]\nintegrity.stop_loss = 2\n");
+    let above = write("above.toml", "base = \"base.toml\"\n[set]\nintegrity.mac_bits = 56\n");
+    let of = |variant| load_on(&above, variant, None, &[]).unwrap().machine.integrity;
+    let [published, hardened] = Variant::ALL.map(of);
+    assert_eq!((published.stop_loss, hardened.stop_loss), (8, 2));
+    assert_eq!((published.mac_bits, hardened.mac_bits), (56, 56));
+    let through = write(
+        "through.toml",
+        "base = \"base.toml\"\nwrite_path = \"staged-pair\"\ncounter_update = \"at-bump\"\nrecovery = []\n",
+    );
+    let found = load_on(&through, Variant::Hardened, None, &[]);
+    let found = found.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((found.machine, found.set_by_design), (preset("secpm").unwrap(), None));
+}
+
+#[test]
+fn a_machine_value_that_does_not_belong_to_a_design_is_refused() {
+    let line = |text: &str| refused(text).split_once(": ").unwrap().1.to_owned();
+    let alone = line("base = \"osiris\"\n[set]\ncontroller.aes_units = 8\n");
+    let begin = "[set]: controller.aes_units belongs to the machine alone; a design file can set controller.counter_wpq_entries, ";
+    assert!(alone.starts_with(begin) && alone.contains(", integrity.stop_loss, "), "{alone}");
+    assert_eq!(
+        line("base = \"osiris\"\n[set]\nintegrity.stop_los = 8\n"),
+        "[set]: there is no key 'integrity.stop_los': did you mean 'integrity.stop_loss'?"
+    );
+    assert_eq!(
+        line("base = \"osiris\"\n[set]\nintegrity.stop_loss = 65\n"),
+        "[set]: integrity.stop_loss = 65 must be a whole number from 1 to 64, because a recovery tries this many counters for \
+         each line"
+    );
+    assert_eq!(
+        refused("base = \"secpm\"\n[set]\nintegrity.stop_loss = 8\n"),
+        "mine.toml:3: set.integrity.stop_loss has no effect without write_path = \"stop-loss\" or \"selective-stop-loss\""
+    );
+    assert_eq!(line("set = 1"), "set must be a table, [set]");
+    let both = refused("base = \"osiris\"\n[set]\ncore.width = 2\n[hardened.set]\nintegrity.stop_loss = 0\n");
+    assert!(
+        both.contains("mine.toml:3: [set]: core.width") && both.contains("; mine.toml:5: [hardened]: [set]: "),
+        "{both}"
+    );
+
+    // Values that the machine does not allow together name the design that they come from.
+    let queue = file("base = \"fca\"\nname = \"mine\"\n[set]\ncontroller.counter_wpq_entries = 1\n");
+    let error = load_on(queue.path().to_str().unwrap(), Variant::Hardened, None, &[]).err().unwrap().0;
+    assert!(error.ends_with("; controller.counter_wpq_entries = 1 from design 'mine'"), "{error}");
+}
+
+#[test]
+fn every_machine_value_of_designs_is_one_of_machines_and_has_an_effect_in_some_design() {
+    let machine = toml::Table::try_from(preset("secpm").unwrap()).unwrap();
+    for (path, needs) in MACHINE_VALUES {
+        let (section, key) = path.split_once('.').unwrap();
+        let value = &machine[section][key];
+        let mut draft = Draft::default();
+        assert!(machine_values::set(&mut draft, path, value).is_ok(), "{path}");
+        let says = |name: &str| {
+            let readings = Readings::built_in(name).unwrap();
+            needs.missing(readings.of(Variant::Hardened)).is_none()
+        };
+        assert!(names().any(says) && !names().all(says), "{path}");
+    }
 }
 
 #[test]
@@ -318,5 +426,11 @@ fn tables() -> String {
     }
     let rows = registers.iter().map(|part| format!("| `{}` | {} |\n", &part.key["registers.".len()..], part.meaning));
     text += &format!("### `[registers]`\n\n| register | what it holds |\n|---|---|\n{}\n", rows.collect::<String>());
-    text + &format!("{}\n", values(&registers[0].values))
+    text += &format!("{}\n", values(&registers[0].values));
+    let row = |(path, needs): &(&str, Needs)| {
+        let (section, needed) = (path.split_once('.').unwrap().0, needs.missing(&Draft::default()).unwrap());
+        format!("| [`{path}`](machine-files.md#{section}) | {} |\n", needed.replace('"', "`"))
+    };
+    let rows: String = MACHINE_VALUES.iter().map(row).collect();
+    text + &format!("### `[set]`\n\nValues of the machine.\n\n| value | it needs |\n|---|---|\n{rows}\n")
 }

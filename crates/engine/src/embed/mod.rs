@@ -25,9 +25,9 @@ pub use report::{CountReport, MemoryReport};
 pub use request::{Answer, Kind, Refusal, Request, WHOLE_LINE};
 
 use crate::assembly::{LineSystem, memory_map};
-use crate::config::{Machine, Variant, load_machine};
+use crate::config::{Machine, Variant};
 use crate::controller::Response;
-use crate::design;
+use crate::design::{self, OnMachine};
 use crate::kernel::{ConfigError, Ps, Slab};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, NoObserver, Page, WriteToken, pieces};
 use crate::parts::{Design, PartsList};
@@ -97,9 +97,8 @@ impl Memory {
     /// # Errors
     /// One sentence about the first bad setting.
     pub fn new(setup: &Setup<'_>) -> Result<Self, ConfigError> {
-        let (of_design, of_machine) = design::sets(setup.set);
-        let (design, parts) = design::load_with_parts(setup.design, setup.variant, &of_design)?;
-        let machine = load_machine(setup.machine.unwrap_or(&design.machine), &of_machine)?;
+        let OnMachine { design, parts, machine, .. } =
+            design::load_on(setup.design, setup.variant, setup.machine, setup.set)?;
         let capacity = memory_map::program_capacity(&machine, &design, 1);
         if capacity == 0 {
             return Err(ConfigError(format!(
@@ -258,11 +257,11 @@ impl Memory {
         let room = &self.rooms[kind as usize];
         let (name, key) = kind.names();
         if !room.any() {
-            return Err(Refusal::Full(format!("{} {name} are under way ({key})", room.limit)));
+            return Err(Refusal::Full(format!("{} {name} are in flight, as many as {key} allows", room.limit)));
         }
         match room.channel_limit {
             Some(limit) if !room.any_on(channel) => {
-                Err(Refusal::Full(format!("{limit} {name} are under way on channel {channel}")))
+                Err(Refusal::Full(format!("{limit} {name} are in flight on channel {channel}")))
             }
             _ => Ok(()),
         }

@@ -41,7 +41,10 @@ impl Memory {
             return Some("engine.bytes = false leaves nothing that could survive".into());
         }
         self.design.drain().map(|_| {
-            format!("design '{}' drains caches when power fails, and its caches are not here", self.design.name)
+            format!(
+                "design '{}' drains caches when power fails, and an embedded memory has no caches",
+                self.design.name
+            )
         })
     }
 

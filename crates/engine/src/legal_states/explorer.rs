@@ -235,7 +235,7 @@ impl Examiner<'_> {
         let Some(other) = (0..64).map(|index| line.page().line(index)).find(program_data) else { return };
         let told = format!(
             "It is legal, {}, that the write of the line at {:#x} has made its minor counter overflow and its page is being \
-             encrypted anew. Power fails when the counter of the line at {:#x} is no longer its old one and its data is not yet \
+             re-encrypted. Power fails when the counter of the line at {:#x} is no longer its old one and its data is not yet \
              new: it does not decrypt.",
             explain::place(history),
             line.address(),

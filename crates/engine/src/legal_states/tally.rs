@@ -41,8 +41,8 @@ impl Tally {
             let bound = self.bound.unwrap_or(0);
             let lines = if bound == 1 { "line" } else { "lines" };
             told += &format!(
-                " At {sampled}, bounded {bound}: every state in which at most {bound} {lines} are anything else than all \
-                 arrived or all not; and sampled {} of {}.",
+                " At {sampled}, bounded {bound}: every state that differs in at most {bound} {lines} from memory where \
+                 everything has arrived, or nothing; and sampled {} of {}.",
                 self.drawn,
                 about(self.legal_there)
             );

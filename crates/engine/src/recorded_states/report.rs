@@ -87,7 +87,7 @@ impl Outcome<'_> {
 
     /// Why what the command reads has not decided some points, if it was to.
     fn describe_unknown(&self) -> String {
-        let told = |why| format!(" At some points what the command reads has not decided the rest: {why}.");
+        let told = |why| format!(" At some points, what the command reads could not decide the other states: {why}.");
         self.unknown.as_ref().map(told).unwrap_or_default()
     }
 }

@@ -92,7 +92,7 @@ impl Tally {
              counted at each point; {images} different images were tried."
         );
         if pass.extent == Extent::Single {
-            return told + " Of each point, states in which one line is lost or one is kept.";
+            return told + " At each point, only states in which one line is lost or one is kept.";
         }
         if exhaustive == points {
             return told + " Exhaustive: no legal state is left out.";
@@ -100,15 +100,15 @@ impl Tally {
         told += &format!(" Exhaustive at {exhaustive} points.");
         if singles > 0 {
             told += &format!(
-                " Bounded at {singles}: every state in which one line differs from all others, which have all arrived or \
-                 all not, and others up to {budget}."
+                " Bounded at {singles}: every state in which all lines but one have arrived, or only one has, and others up \
+                 to {budget}."
             );
         }
         let some = points - exhaustive - singles;
         if some > 0 {
             told += &format!(
-                " In part at {some}: each of the lines stored to last lost alone and kept alone, and others up to \
-                 {budget}."
+                " In part at {some}: the states in which one of the lines stored to last is the only one lost or the only one \
+                 kept, and others up to {budget}."
             );
         }
         told

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 const AT_A_TIME: u64 = 8;
 
 /// Why reads decide nothing of a command that does not depend on its files alone.
-const UNLIKE: &str = "it does not always do the same where it finds the same";
+const UNLIKE: &str = "it does not always do the same on the same memory";
 
 /// What was found out about a point.
 pub(super) struct Found {

@@ -14,7 +14,7 @@ use thread_local::ThreadLocal;
 /// What a check found wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Alarm {
-    /// The MAC of this line does not belong to its bytes, its address and its counter.
+    /// The MAC of this line does not match its bytes, its address and its counter.
     Mac(Line),
     /// The node above this counter block does not vouch for it.
     Counter(CounterBlock),
@@ -26,7 +26,7 @@ pub enum Alarm {
     TableRoot,
     /// What a boot is to restore from the shadow cache does not have the root that the register holds.
     ShadowRoot,
-    /// This entry of the shadow table does not belong to what is stored of its block.
+    /// This entry of the shadow table does not match what is stored of its block.
     Table(u64),
 }
 
@@ -35,21 +35,19 @@ impl Alarm {
     pub fn clause(self) -> String {
         match self {
             Alarm::Mac(line) => format!(
-                "the MAC of the line at {:#x} does not belong to its bytes, its address and its counter",
+                "the MAC of the line at {:#x} does not match its bytes, its address and its counter",
                 line.address()
             ),
-            Alarm::Counter(block) => format!("the tree does not vouch for counter block {:#x}", block.0),
-            Alarm::Node(node) => format!("the tree does not vouch for node {} of level {}", node.index, node.level),
-            Alarm::TableRoot => {
-                "what was in the metadata caches does not have the root that its register holds".to_owned()
-            }
+            Alarm::Counter(block) => format!("the tree does not match counter block {:#x}", block.0),
+            Alarm::Node(node) => format!("the tree does not match node {} of level {}", node.index, node.level),
+            Alarm::TableRoot => "what was in the metadata caches does not match the root in its register".to_owned(),
             Alarm::ShadowRoot => {
-                "what is to be restored from the shadow cache does not have the root that its register holds".to_owned()
+                "what is to be restored from the shadow cache does not match the root in its register".to_owned()
             }
             Alarm::Table(entry) => {
-                format!("entry {entry} of the shadow table does not belong to what is stored of its block")
+                format!("entry {entry} of the shadow table does not match what is stored of its block")
             }
-            Alarm::Root => "the tree that it computes does not have the root that the register holds".to_owned(),
+            Alarm::Root => "the tree that it computes does not match the root in the register".to_owned(),
         }
     }
 }

@@ -47,6 +47,9 @@ pub struct CostReport {
     pub variant: &'static str,
     /// The machine's name.
     pub machine: String,
+    /// The values of the machine that come from the design, as in `integrity.stop_loss = 8`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set_by_design: Option<String>,
     /// Number of cores.
     pub cores: u16,
     /// Why no recovery is promised; null if one is.

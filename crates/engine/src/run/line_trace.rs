@@ -57,6 +57,9 @@ pub struct LineReport {
     pub format: LineFormat,
     /// The machine's name.
     pub machine: String,
+    /// The values of the machine that come from the design, as in `integrity.stop_loss = 8`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set_by_design: Option<String>,
     /// Seed of the encryption keys and of made-up data.
     pub seed: u64,
     /// Digest of the configuration.
@@ -434,6 +437,7 @@ impl Run<'_> {
             workload: config.workload.clone(),
             format: trace.format(),
             machine: config.machine.name.clone(),
+            set_by_design: config.set_by_design.clone(),
             seed: config.seed,
             config_digest: config_digest(config),
             engine_version: ENGINE_VERSION,

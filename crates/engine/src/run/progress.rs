@@ -50,7 +50,7 @@ impl<'a> Watch<'a> {
         if let Some(why) = system.controller.log_exhausted() {
             return Err(ConfigError(why).into());
         }
-        assert!(system.cores.iter().all(Core::finished), "the event queue ran dry before the programs ended");
+        assert!(system.cores.iter().all(Core::finished), "the event queue became empty before the programs ended");
         Ok(())
     }
 

@@ -85,6 +85,7 @@ fn report<O: Observer>(
         variant: config.variant.name().to_owned(),
         workload: config.workload.clone(),
         machine: config.machine.name.clone(),
+        set_by_design: config.set_by_design.clone(),
         seed: config.seed,
         cores: config.cores,
         tx_size: (!is_trace).then_some(config.tx_size),

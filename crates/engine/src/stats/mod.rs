@@ -25,6 +25,9 @@ pub struct RunReport {
     pub workload: String,
     /// The machine's name.
     pub machine: String,
+    /// The values of the machine that come from the design, as in `integrity.stop_loss = 8`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set_by_design: Option<String>,
     /// Seed of every random stream.
     pub seed: u64,
     /// Number of cores.

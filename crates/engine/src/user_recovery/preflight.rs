@@ -88,8 +88,8 @@ impl OwnRecovery {
         let first = place(asked.after > 0, asked.after.saturating_sub(1), "that the program starts from");
         let last = place(asked.until.is_some(), asked.until.unwrap_or(0), "that the program leaves, all of it durable");
         for (digest, memory, wrong) in [
-            (FIRST, first, "the command is at fault, or it needs what the program has not made yet"),
-            (LAST, last, "the command is at fault, or the program is wrong by itself"),
+            (FIRST, first, "either the command is wrong, or it needs what the program has not made yet"),
+            (LAST, last, "either the command is wrong, or the program is"),
         ] {
             let verdict = self.verdict(digest, true, asked.cancel)?.ok_or(Failure::Cancelled)?;
             if !verdict.recovers() {

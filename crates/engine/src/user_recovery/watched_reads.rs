@@ -147,7 +147,7 @@ fn watched(ran: &Ran, written: &str, line_at: impl Fn(usize, u64) -> Option<Line
             "exec-failed" => expected -= 1,
             "fork" => to_end += 1,
             "end" => ended += 1,
-            "unknown" => return Watched::Unknown(format!("it uses {rest}, of which it is not seen what it reads")),
+            "unknown" => return Watched::Unknown(format!("it uses {rest}, and what it reads that way cannot be seen")),
             "read" => match range(rest) {
                 Some((file, offset, length)) => {
                     let words = (offset..offset + length).step_by(WORD_BYTES as usize);

@@ -125,7 +125,7 @@ fn a_channel_may_have_a_limit_of_its_own() {
     memory.send(first[0], 0, 0, Request::Read).unwrap();
     memory.send(first[1], 0, 0, Request::Read).unwrap();
     assert_eq!(memory.can_accept_at(Kind::Read, first[2]), Ok(false));
-    let full = "2 reads are under way on channel 0";
+    let full = "2 reads are in flight on channel 0";
     assert_eq!(memory.send(first[2], 0, 0, Request::Read), Err(Refusal::Full(full.into())));
     assert_eq!(memory.can_accept_at(Kind::Read, second[0]), Ok(true));
     assert!(memory.can_accept(Kind::Read));

@@ -45,7 +45,7 @@ Rule: TypeAlias = Literal[
 `atomicity`: the transaction in flight is only partly there; `durability`: a committed transaction is missing;
 `plaintext`: program data left the chip unencrypted; `pad_reuse`: a pad was used for two different plaintexts;
 `structure`: the recovered structure breaks its own invariants; `false_alarm`: a boot, or a read after it, refuses
-memory that nobody has tampered with; `integrity`: memory that an attacker has changed is accepted; `battery`: what must
+memory that was not tampered with; `integrity`: memory that an attacker has changed is accepted; `battery`: what must
 leave after power loss needs more than the battery supports; `recovery`: the user's own recovery fails; `timed-out`: it
 does not end in time."""
 

@@ -141,7 +141,7 @@ class Cluster:
             raise
 
     def _gone(self) -> InputError:
-        return InputError(f"cluster '{self._address}' does not answer any more; what was finished is in the store")
+        return InputError(f"cluster '{self._address}' no longer answers; what was finished is in the store")
 
 
 def _engine_of_worker() -> tuple[str, str]:

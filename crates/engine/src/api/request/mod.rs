@@ -18,7 +18,7 @@ use super::named::{attacks, checked_event, find_omission, seeded_fault};
 use crate::assembly::{encryption, memory_map};
 use crate::config::{self, RunConfig};
 use crate::crash::{CrashPlan, Exploration, Region};
-use crate::design::{self, faults::Fault};
+use crate::design::{self, OnMachine, faults::Fault};
 use crate::kernel::{ConfigError, workers};
 use crate::parts::Design;
 use explore::Points;
@@ -58,20 +58,20 @@ impl Common {
         fault: Option<Fault>,
     ) -> Result<(RunConfig, Design), ConfigError> {
         let variant = self.variant.unwrap_or_default();
-        let (of_design, of_machine) = design::sets(&self.set);
-        let design = design::load(&self.design, variant, &of_design)?;
+        let OnMachine { design, machine, set_by_design, .. } =
+            design::load_on(&self.design, variant, self.machine.as_deref(), &self.set)?;
         // A design that does not allow crashes is refused later, for that reason.
         let design = match fault {
             Some(fault) if design.promise.crash_consistent.is_ok() => fault.apply(&design)?,
             _ => design,
         };
-        let machine = config::load_machine(self.machine.as_deref().unwrap_or(&design.machine), &of_machine)?;
         let transactions = self.transactions.unwrap_or(defaults.transactions);
         let default_warmup = transactions.checked_div(defaults.warmup_share).unwrap_or(0);
         let cores = self.cores.unwrap_or(1);
         let config = RunConfig {
             design: design.name.clone(),
             parts: design.parts.clone(),
+            set_by_design,
             variant,
             workload: self.workload.clone(),
             tx_size: self.tx_size.unwrap_or(defaults.tx_size),
@@ -136,7 +136,7 @@ impl Crash {
             return Err(ConfigError(what.to_owned()));
         }
         if !self.attack.is_empty() && self.explore == Some(Explore::Legal) {
-            return Err(ConfigError("attack: only schedules are attacked, and no legal states".to_owned()));
+            return Err(ConfigError("attack: legal states cannot be attacked, only schedules".to_owned()));
         }
         if self.stop_after == Some(0) {
             return Err(ConfigError("stop_after: 0 is not at least 1".to_owned()));

@@ -53,7 +53,7 @@ pub(in crate::api) struct Common {
     pub warmup: Option<u64>,
     /// Bytes of populated structure, the total over all cores.
     #[serde(with = "As::<Size>")]
-    #[schemars(extend("x-help" = "Populated structure over all cores, as in 64MiB.", "x-typed" = 70))]
+    #[schemars(extend("x-help" = "Size of the populated structures over all cores, as in 64MiB.", "x-typed" = 70))]
     pub footprint: Option<u64>,
     /// Replay the good part of a trace that is cut off.
     #[schemars(extend("x-help" = "Use the good part of a trace that is cut off.", "x-typed" = 190))]
@@ -132,7 +132,7 @@ pub(in crate::api) struct Crash {
     pub nested_depth: Option<u64>,
     /// The name of a mechanism of the design to switch off, one of `faults()`.
     #[schemars(extend("x-metavar" = "FAULT", "x-typed" = 90,
-        "x-help" = "Switch a mechanism of the design off, see `counterpoint faults`."))]
+        "x-help" = "Switch off a mechanism of the design, see `counterpoint faults`."))]
     pub fault: Option<String>,
     /// `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
     /// prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that the
@@ -168,7 +168,7 @@ pub(in crate::api) struct Crash {
     /// durable state, with and without another power cut during the boot, and before each access of the running machine
     /// to memory.
     #[schemars(extend("x-metavar" = "ATTACK", "x-typed" = 220,
-        "x-help" = "Attack the media, off and running: all, or a kind; repeatable."))]
+        "x-help" = "Attack the media, while power is off and while the machine runs: all, or a kind; repeatable."))]
     pub attack: Vec<String>,
     /// Attack one of so many distinct states and accesses; default each.
     #[serde(with = "As::<Count>")]
@@ -194,33 +194,33 @@ pub(in crate::api) struct Crash {
     pub recover: Option<String>,
     /// Do not run the command first on memory of which nothing is lost, as the program finds it and as it leaves it. A
     /// command that fails there is refused.
-    #[schemars(extend("x-help" = "Do not run that command first where no power has failed.", "x-typed" = 120))]
+    #[schemars(extend("x-help" = "Do not first run the command on memory where no power has failed.", "x-typed" = 120))]
     pub no_preflight: bool,
     /// Time limit in seconds for one such command; default 60.
     #[serde(with = "As::<Count>")]
     #[schemars(extend("x-metavar" = "SECONDS", "x-typed" = 110,
-        "x-help" = "Time limit for one such command, 1 to 86400; default 60."))]
+        "x-help" = "Time limit for one run of the command in seconds, 1 to 86400; default 60."))]
     pub recover_timeout: Option<u64>,
     /// How many such commands run at a time, at most one for each processor, which is the default. The verdict does not
     /// depend on it.
     #[serde(with = "As::<Count>")]
-    #[schemars(extend("x-help" = "Such commands at a time, at most one for each processor, which is the default."))]
+    #[schemars(extend("x-help" = "Commands that run at a time, at most one for each processor, which is the default."))]
     pub recover_jobs: Option<u64>,
     /// For `explore` "legal": the words that start Valgrind with the tool that notes what a command reads. At crash points with
     /// more legal states than `states` the command then runs under it, too.
     #[schemars(with = "As<FoundCommand>", extend("x-typed" = 180,
         "x-front" = "For `explore=\"legal\"`: at crash points with more legal states than `states`, also run the command under \
-        Valgrind, which notes what it reads. One run then decides all states that agree on that. Such a run takes half a \
+        Valgrind, which records what it reads. One run then decides all states in which that is the same. Such a run takes half a \
         second or more; off by default.",
-        "x-help" = "Watch what that command reads; one run then decides all legal states that agree on it. Needs Valgrind."))]
+        "x-help" = "Watch what the command reads; one run then decides all states in which that is the same. Needs Valgrind."))]
     pub watch_reads: Vec<String>,
     /// End the exploration with this many memories on which the command fails; default none.
     #[serde(with = "As::<Count>")]
-    #[schemars(extend("x-help" = "End with N memories on which the command fails, at least 1."))]
+    #[schemars(extend("x-help" = "Stop after N memories on which the command fails, at least 1."))]
     pub stop_after: Option<u64>,
     /// End the exploration after so many seconds; default none.
     #[serde(with = "As::<Count>")]
-    #[schemars(extend("x-metavar" = "SECONDS", "x-help" = "End the exploration after so many seconds, 1 to 604800."))]
+    #[schemars(extend("x-metavar" = "SECONDS", "x-help" = "Stop the exploration after this many seconds, 1 to 604800."))]
     pub time_budget: Option<u64>,
     /// How many threads judge power failures during recovery and attacks, at most one for each processor; 0 (default)
     /// is one for each. The verdict does not depend on it.
@@ -314,13 +314,13 @@ pub(in crate::api) struct Recovery {
     /// Capacities of the device; none at all is that of the machine.
     #[serde(with = "As::<Sizes>")]
     #[schemars(extend(
-        "x-front" = "Capacities of the device: one, several, or a comma list; none at all is that of the machine.",
+        "x-front" = "Capacities of the device: one, several, or a comma list; an empty list is that of the machine.",
         "x-help" = "Capacities of the device, 64KiB to 16TiB; default 16GiB to 16TiB."))]
     pub memory: Vec<u64>,
     /// Capacities of the counter cache, and as much again of the cache of MACs and nodes; default the machine's.
     #[serde(with = "As::<Sizes>")]
     #[schemars(extend(
-        "x-help" = "Capacities of the caches of counters and of nodes, each, 64B to 1GiB; default the machine's."))]
+        "x-help" = "Capacities of the counter cache and of the node cache, each, 64B to 1GiB; default the machine's."))]
     pub cache: Vec<u64>,
     /// Time for each line in the papers' arithmetic, in ns; default 100.
     #[serde(with = "As::<Count>")]

@@ -1,4 +1,4 @@
-//! Flushes and fences without use.
+//! Useless flushes and fences.
 
 use super::*;
 

@@ -82,8 +82,7 @@ impl Inquiry<'_, '_> {
     fn who(&mut self, seeded: bool) -> Result<Blamed, Failure> {
         if matches!(self.rule, Rule::Integrity | Rule::FalseAlarm) {
             self.why = format!(
-                "What is verified, and what recovery makes of it, is a matter of the design alone: no program could keep the rule \
-                 '{}'.",
+                "What is verified, and what recovery restores, depends on the design alone: no program could keep the rule '{}'.",
                 self.rule.name()
             );
             return Ok(Blamed::Design);
@@ -110,8 +109,8 @@ impl Inquiry<'_, '_> {
     fn over_plaintext(&mut self) -> Result<Option<Blamed>, Failure> {
         let Some(plaintext) = plaintext_of(self.design.form).and_then(|name| find(name, self.config.variant)) else {
             self.why.push_str(
-                "Programs whose log hardware keeps do not run on plaintext memory, so that the program itself was not \
-                 tried apart from the design.",
+                "A program whose log is kept by hardware cannot run on plaintext memory, so the program was not tried without \
+                 the design.",
             );
             return Ok(None);
         };

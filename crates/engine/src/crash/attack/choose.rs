@@ -172,7 +172,7 @@ impl Choice {
                 format!("puts back the page of {unit}, with MACs, counter block and the nodes above, {then}")
             }
             (Attack::ReplaySubtree, _) => {
-                format!("puts back {unit} and everything that it vouches for, nodes, counters, MACs and lines, {then}")
+                format!("puts back {unit} and everything below it, nodes, counters, MACs and lines, {then}")
             }
             (Attack::Rollback, _) => format!("puts back the whole memory {then}"),
             (Attack::Erase, _) => format!("makes {unit} look as if it had never been written"),

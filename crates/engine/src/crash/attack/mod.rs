@@ -399,7 +399,9 @@ impl Made<'_> {
             }
             Verdict::Late => format!("Detected late: the program has used wrong bytes before a check fails{alarm}"),
             Verdict::Detected => format!("Detected before any wrong byte is used{alarm}"),
-            Verdict::Denied => format!("Denial only: no byte would have been read wrong, but memory is refused{alarm}"),
+            Verdict::Denied => {
+                format!("Denial of service only: no byte would have been read wrong, but memory is refused{alarm}")
+            }
             Verdict::Harmless => "No effect: everything is read right".to_owned(),
         };
         format!("{when} the attacker {}. {outcome}.", choice.describe(change, versions))

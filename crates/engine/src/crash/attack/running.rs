@@ -136,7 +136,7 @@ impl Attacker {
         if judged.verdict != Verdict::Harmless {
             let line = judged.line.map_or(String::new(), |(line, _)| format!(" at {:#x}", line.address()));
             self.internal_errors.push(format!(
-                "internal error: a copy of the machine after event {event} with which nobody has tampered reads wrong bytes{line}, \
+                "internal error: a copy of the machine after event {event} that was not tampered with reads wrong bytes{line}, \
                  or refuses memory"
             ));
         }

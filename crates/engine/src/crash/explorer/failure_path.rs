@@ -59,8 +59,7 @@ impl<'p> Path<'p> {
 pub(super) fn battery_gave_up(when: &str, forbidden: &Forbidden) -> String {
     let Forbidden { act, needs, has } = forbidden;
     format!(
-        "When power fails {when}, what is to leave the chip takes {act}, for which the battery must support {}; it supports \
-         {}.",
+        "When power fails {when}, saving what is on the chip takes {act}: the battery must support {}, and it supports {}.",
         memory_map::name(*needs),
         memory_map::name(*has)
     )
@@ -74,7 +73,7 @@ pub(super) fn refusal(event: u64, alarm: Alarm, lines: usize) -> String {
         more => format!(" {} other lines are refused, too.", more - 1),
     };
     format!(
-        "If power fails after event {event}, the boot refuses memory that nobody has tampered with: {}.{others}",
+        "If power fails after event {event}, the boot refuses memory that was not tampered with: {}.{others}",
         alarm.clause()
     )
 }

@@ -242,7 +242,7 @@ impl<'a> Nested<'a> {
         watch.power_lost(&second.left);
         let mut again = self.loss.boot(boot.memory(), &second.snapshot, self.touching(watch));
         again.finish();
-        let when = format!("after event {}, and again in the life after that", self.auditor.events());
+        let when = format!("after event {}, and again after a complete recovery and new writes", self.auditor.events());
         let mut found = Vec::new();
         if let Some((line, _)) = newest.iter().find(|(line, bytes)| again.line(**line) != **bytes) {
             let explanation = format!(
@@ -277,7 +277,7 @@ impl<'a> Nested<'a> {
         self.recover(&mut again);
         if let Some(alarm) = again.alarm() {
             let explanation = format!(
-                "If power fails {}, the {} recovery refuses memory that nobody has tampered with: {}.",
+                "If power fails {}, the {} recovery refuses memory that was not tampered with: {}.",
                 path.when(event),
                 path.last_recovery(),
                 alarm.clause()

@@ -1,4 +1,4 @@
-//! The boot from every new durable state: whether it, or a read after it, refuses memory that nobody has tampered with, and
+//! The boot from every new durable state: whether it, or a read after it, refuses memory that was not tampered with, and
 //! whether it repeats a pad. Of the lines, those are verified that have changed since the last boot, whose counter block has,
 //! or whose line of MACs has, those that it refused, and all counter blocks up to the root; now and then, all lines.
 

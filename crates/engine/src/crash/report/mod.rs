@@ -149,9 +149,9 @@ impl WatchedReads {
     fn coverage(&self) -> String {
         let WatchedReads { runs, classes, points } = self;
         format!(
-            " {runs} more runs were watched: of states that agree on what the command reads one was tried, at points with more \
-             states than are tried one by one; {classes} classes of such states, which at {points} points are all legal \
-             states."
+            " {runs} more runs were watched, at points with too many states to try each: of the states that agree on what the \
+             command reads, one was tried. These are {classes} classes of states; at {points} points they cover every legal \
+             state."
         )
     }
 }
@@ -473,7 +473,7 @@ impl CrashReport {
     /// This report with the coverage sentence for `schedules` schedules.
     pub(crate) fn over_schedules(mut self, schedules: u64) -> Self {
         self.coverage = format!(
-            "Sampled: {schedules} schedules of the same program, of a number that nobody knows. In the others hardware \
+            "Sampled: {schedules} schedules of the same program; how many there are in all is not known. In the others hardware \
              prefetches at random moments push dirty lines and counter blocks out and keep queues and circuits busy. They \
              have {} crash points and {} distinct durable states together. Of the first: {}",
             self.crash_points, self.distinct_states, self.coverage

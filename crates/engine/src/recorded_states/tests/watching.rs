@@ -111,11 +111,11 @@ fn reads_that_are_not_known_decide_nothing() {
         (also("fork"), "a process of it was killed, or had not ended"),
         (also("read 0 1 8"), "the watcher did not run"),
         ("echo broken; exit 1".to_owned(), "the watcher did not run, and the last line that was printed is \"broken\""),
-        (WATCHER.replace("exit $code", "exit 1"), "it does not always do the same where it finds the same"),
+        (WATCHER.replace("exit $code", "exit 1"), "it does not always do the same on the same memory"),
     ] {
         let report = explored(RECOVER, Some(&watcher), json!({}));
         assert_eq!(report["recoveries"]["watched"]["points"], json!(0), "{report}");
-        let told = format!("what the command reads has not decided the rest: {why}");
+        let told = format!("what the command reads could not decide the other states: {why}");
         assert!(!coverage(&report).contains("Exhaustive:") && coverage(&report).contains(&told), "{report}");
     }
 }
@@ -129,6 +129,6 @@ fn reads_are_watched_only_where_legal_states_are_explored() {
     );
     assert_eq!(
         refused(json!({"recover": null, "recover_jobs": null, "watch_reads": ["sh"]})),
-        "watch_reads: there is no command 'recover' that it could be for"
+        "watch_reads: it has no effect without a command; give one with 'recover'"
     );
 }

@@ -265,7 +265,11 @@ fn replay_takes_a_trace_of_lines_and_nothing_else_does() {
         api::crash(&program.to_string(), progress, &cancel).unwrap_err().to_string(),
     ];
     std::fs::remove_file(&path).unwrap();
-    assert!(sentences[0].ends_with("traces of memory lines and programs are replayed apart"), "{}", sentences[0]);
+    assert!(
+        sentences[0].ends_with("traces of memory lines and traces of programs cannot be replayed together"),
+        "{}",
+        sentences[0]
+    );
     assert_eq!(sentences[1], "trace_clock_mhz: 0 is not from 1 to 1000000");
     for sentence in &sentences[2..] {
         assert!(sentence.ends_with("has memory lines and no program: only replay takes it"), "{sentence}");

@@ -103,7 +103,7 @@ impl Walk<'_> {
         }
         if self.tree.order == LeafOrder::Sorted {
             if head[1..].iter().any(|&byte| byte != 0) {
-                return Err(format!("{name} leaf {node:#x} says more than how many items it has"));
+                return Err(format!("{name} leaf {node:#x} has more in its header than the number of its items"));
             }
             for (slot, place) in (0..).zip(&mut head[1..=count]) {
                 *place = slot;
