@@ -89,6 +89,7 @@ class LineRun(behaviour.Document):
         event_digest: digest of every event.
         host: the cost on the host.
         parts: the parts of a design that is not built in.
+        set_by_design: the values of the machine that come from the design, as in `integrity.stop_loss = 8`.
         document: the document it was made from.
     """
 
@@ -128,3 +129,4 @@ class LineRun(behaviour.Document):
     host: LineHost
     document: Mapping[str, Any] = field(repr=False, compare=False)
     parts: Mapping[str, Any] | None = None
+    set_by_design: str | None = None

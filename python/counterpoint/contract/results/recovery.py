@@ -185,6 +185,7 @@ class RecoveryCost(behaviour.Document):
         papers_ns_per_line: time per line read in the papers' arithmetic.
         small: a small memory that was really recovered; None if none was.
         costs: for each size of memory, and for each of the caches.
+        set_by_design: the values of the machine that come from the design, as in `integrity.stop_loss = 8`.
         document: the document it was made from.
     """
 
@@ -197,3 +198,4 @@ class RecoveryCost(behaviour.Document):
     small: SmallBoot | None
     costs: tuple[MemoryCost, ...]
     document: Mapping[str, Any] = field(repr=False, compare=False)
+    set_by_design: str | None = None

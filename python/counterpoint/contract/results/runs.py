@@ -377,6 +377,7 @@ class Run(behaviour.Run):
         event_digest: digest of every event of the run.
         stats: everything that a run measured.
         parts: the parts of a design that is not built in.
+        set_by_design: the values of the machine that come from the design, as in `integrity.stop_loss = 8`.
         sites: what each source line of a recorded program cost, if requested.
         document: the document it was made from.
     """
@@ -396,4 +397,5 @@ class Run(behaviour.Run):
     stats: Stats
     document: Mapping[str, Any] = field(repr=False, compare=False)
     parts: Mapping[str, Any] | None = None
+    set_by_design: str | None = None
     sites: tuple[LineCost, ...] | None = None
