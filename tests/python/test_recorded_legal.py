@@ -122,8 +122,8 @@ def test_memories_that_time_out_have_causes_of_their_own(trace: Trace, cli: Cli)
         (["--recover", _RECOVER, "--nested"], "so it cannot be combined with nested"),
         (["--recover", _RECOVER, "--states", "0"], "states: 0 is not at least 1"),
         (["--recover", _RECOVER, "--stop-after", "0"], "stop_after: 0 is not at least 1"),
-        (["--stop-after", "3"], "stop_after: there is no command 'recover'"),
-        (["--watch-reads"], "watch_reads: there is no command 'recover'"),
+        (["--stop-after", "3"], "stop_after: it has no effect without a command"),
+        (["--watch-reads"], "watch_reads: it has no effect without a command"),
         (
             ["--recover", _RECOVER, "--watch-reads", "--explore", "schedule"],
             "watch_reads: only explore 'legal' takes it",

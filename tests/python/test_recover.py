@@ -395,7 +395,7 @@ def test_the_trace_may_be_crashed_without_a_command(tmp_path: Path) -> None:
         (None, {"to_mark": "a"}, " has no marks"),
         (None, {"time_budget": 0}, "time_budget: 0 is not from 1 to 604800 seconds"),
         (None, {"no_preflight": True}, "no_preflight: it has no effect without a command; give one with 'recover'"),
-        (None, {"recover_timeout": 5}, "recover_timeout: there is no command"),
+        (None, {"recover_timeout": 5}, "recover_timeout: it has no effect without a command"),
         (None, {"recover": "no-such-program {pool}"}, "the shell cannot run it: sh: "),
         (None, {"recover": "true {pool}", "recover_folder": "/nowhere"}, "no folder can be made in '/nowhere'"),
     ],

@@ -180,7 +180,7 @@ fn persistent_caches_are_judged_when_what_leaves_them_is_told_and_a_refusing_bat
     let found = &report.violations[0];
     let violation = &found.violation;
     assert_eq!((violation.rule, violation.crash_event, found.nested_event()), (Rule::Battery, 2, None));
-    let told = "takes a pad, for which the battery must support write-compute-order; it supports write-only.";
+    let told = "takes a pad: the battery must support write-compute-order, and it supports write-only.";
     assert!(violation.explanation.ends_with(told), "{}", violation.explanation);
     let json = serde_json::to_value(found).unwrap();
     assert_eq!(json["rule"], "battery");

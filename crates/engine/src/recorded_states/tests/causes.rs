@@ -237,7 +237,10 @@ fn what_has_no_meaning_is_refused_in_one_sentence() {
         (json!({"schedules": 5}), "schedules: only explore 'schedules' takes it"),
         (json!({"states": 0}), "states: 0 is not at least 1"),
         (json!({"stop_after": 0}), "stop_after: 0 is not at least 1"),
-        (json!({"recover": null, "recover_jobs": null, "stop_after": 1}), "stop_after: there is no command"),
+        (
+            json!({"recover": null, "recover_jobs": null, "stop_after": 1}),
+            "stop_after: it has no effect without a command",
+        ),
         (json!({"at_event": 4}), "explore legal: record 4 of the trace is no fence or flush"),
     ] {
         let sentence = outcome(program.clone(), request.clone()).unwrap_err().to_string();

@@ -106,7 +106,7 @@ fn an_exploration_ends_with_the_failing_image_asked_for() {
 fn reads_that_are_not_known_decide_nothing() {
     let also = |line: &str| WATCHER.replace("echo end", &format!("echo '{line}' >> \"$READS\"\necho end"));
     for (watcher, why) in [
-        (also("unknown io_uring_setup"), "it uses io_uring_setup, of which it is not seen what it reads"),
+        (also("unknown io_uring_setup"), "it uses io_uring_setup, and what it reads that way cannot be seen"),
         (also("exec"), "it starts a program that cannot be watched"),
         (also("fork"), "a process of it was killed, or had not ended"),
         (also("read 0 1 8"), "the watcher did not run"),
