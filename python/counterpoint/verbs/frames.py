@@ -231,7 +231,7 @@ def without_writes(rows: Iterable[Row]) -> list[str]:
     return said
 
 
-def rests_on(rows: Sequence[Row]) -> list[str]:
+def rests_on(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What figures rest on: machine values that are a design's own, and what was assumed of recorded programs.
 
     Each is said once, with the designs that it is about.
