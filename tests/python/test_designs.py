@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Cli
@@ -84,7 +85,7 @@ def test_values_of_the_machine_that_a_design_sets_are_told_wherever_its_figures_
     path.write_text('base = "osiris"\n[set]\nintegrity.stop_loss = 1\n')
     often = str(path)
     told = "Machine values of the design (often): integrity.stop_loss = 1"
-    short = {"machine": "small", "transactions": 20, "footprint": "16KiB"}
+    short: dict[str, Any] = {"machine": "small", "transactions": 20, "footprint": "16KiB"}
     run = json.loads(cli("run", often, "array", *SHORT, "--json").out)
     assert (run["set_by_design"], run["parts"]["set.integrity.stop_loss"]) == ("integrity.stop_loss = 1", 1)
     compared = cp.compare(["osiris", path], ["array"], **short)
