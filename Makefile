@@ -197,7 +197,7 @@ attacks: engine ## Attack every design with a tree, on two machines, in every wo
 
 .PHONY: soak
 soak: engine ## Drive the memory of each design with $(CLIENT_CASES) random sequences, fuzz every reader for $(FUZZ_SECONDS) seconds, then crash designs that must survive for $(MINUTES) minutes.
-	PROPTEST_CASES=$(CLIENT_CASES) cargo test $(TEST_ENGINE) embed_random
+	PROPTEST_CASES=$(CLIENT_CASES) cargo test $(TEST_ENGINE) -- embed_random controller_values counter_atomicity durable_counters settings_of_the_controller
 	$(BIN)/python tests/soak.py --minutes $(MINUTES) --fuzz-seconds $(FUZZ_SECONDS)
 
 .PHONY: mutants

@@ -107,7 +107,7 @@ fn a_point_recovers_in_the_picture_where_it_recovers_for_the_explorer() {
         };
         let scene = scene(&at(900));
         let mut recovered = [0, 0];
-        for (n, shown) in shown(&scene).into_iter().step_by(37) {
+        for (n, shown) in shown(&scene).into_iter().step_by(83) {
             let recovers = scene["verdicts"][shown.verdict]["recovers"] == true;
             assert_eq!(recovers, crash(&at(n))["recovered"] == 1, "{design} after event {n}");
             recovered[usize::from(recovers)] += 1;
@@ -123,7 +123,7 @@ fn every_design_has_a_picture_without_internal_errors() {
     for name in crate::design::names() {
         // A long computation has thousands of events without a line.
         let request = json!({
-            "design": name, "workload": "btree", "machine": null, "transactions": 12, "at_event": 1500,
+            "design": name, "workload": "btree", "machine": "small", "transactions": 12, "at_event": 1500,
             "set": ["program.think_instructions=1000"],
         });
         let design = crate::design::find(name, crate::config::Variant::Hardened).unwrap();

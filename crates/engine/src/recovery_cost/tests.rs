@@ -62,7 +62,7 @@ fn the_model_counts_what_boots_do() {
     let designs = recovering();
     assert!(designs.len() >= 9, "{}", designs.len());
     for design in &designs {
-        for (pages, sets) in [(64, 1), (256, 2), (512, 1), (512, 4)] {
+        for (pages, sets) in [(64, 1), (128, 2), (256, 1), (256, 4)] {
             compared(design, &small_machine(&machine(&[]), pages, sets).unwrap());
         }
     }

@@ -28,10 +28,10 @@ fn sum(report: &Value, outcome: &str) -> u64 {
 
 #[test]
 fn no_attack_on_a_hardened_design_is_accepted() {
-    let base = json!({"machine": "small", "transactions": 12, "attack": ["all"], "attack_every": 12});
-    // Every second workload of each design, each workload with half of the designs.
+    let base = json!({"machine": "small", "transactions": 8, "attack": ["all"], "attack_every": 8});
+    // Every fourth workload of each design, each workload with a quarter of the designs.
     let requests = all(&base).into_iter().enumerate();
-    let requests = requests.filter(|(place, _)| (place + place / WORKLOADS.len()).is_multiple_of(2));
+    let requests = requests.filter(|(place, _)| (place + place / WORKLOADS.len()).is_multiple_of(4));
     let mut running = 0;
     let mut detected: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for (request, report) in everywhere(requests.map(|(_, request)| request).collect()) {
@@ -50,7 +50,7 @@ fn no_attack_on_a_hardened_design_is_accepted() {
 
 #[test]
 fn no_attack_is_accepted_on_the_machine_of_the_paper() {
-    let base = json!({"workload": "btree", "transactions": 10, "attack": ["all"], "attack_every": 10});
+    let base = json!({"workload": "btree", "transactions": 4, "attack": ["all"], "attack_every": 10});
     let requests = with_integrity().into_iter().map(|design| with(&base, json!({"design": design})));
     for (request, report) in everywhere(requests.collect()) {
         assert_eq!((sum(&report, "accepted"), sum(&report, "late")), (0, 0), "{request}");
@@ -94,7 +94,7 @@ fn without_macs_every_attack_passes_and_no_promise_is_broken() {
 #[test]
 fn a_shadow_cache_is_protected_by_its_tree_alone() {
     let base =
-        json!({"workload": "hash", "machine": "small", "transactions": 20, "attack": ["all"], "attack_every": 2});
+        json!({"workload": "hash", "machine": "small", "transactions": 10, "attack": ["all"], "attack_every": 3});
     let shadow = |report: &Value, key: &str, attack: &str, when: &str| -> u64 {
         let of = rows(report).filter(|row| row["target"] == "shadow" && row["attack"] == attack && row["when"] == when);
         of.map(|row| count(row, key)).sum()
@@ -168,7 +168,7 @@ fn what_a_running_machine_does_not_check_is_accepted() {
     ];
     let set = json!(["controller.counter_cache_size=64B", "controller.counter_cache_ways=1"]);
     faults.par_iter().for_each(|(fault, design, workload, attack)| {
-        let base = json!({"machine": "small", "transactions": 20, "set": set, "attack": [attack]});
+        let base = json!({"machine": "small", "transactions": 8, "set": set, "attack": [attack]});
         let request = with(&base, json!({"design": design, "workload": workload}));
         let whole = assert_holds(&request);
         assert!(outcomes(&whole, attack, Some("running"), "detected") > 0, "{request}");
@@ -188,7 +188,7 @@ fn what_a_running_machine_does_not_check_is_accepted() {
 #[test]
 fn a_copy_of_any_running_machine_is_that_machine() {
     let base =
-        json!({"machine": "small", "workload": "btree", "transactions": 8, "attack": ["erase"], "attack_every": 3});
+        json!({"machine": "small", "workload": "btree", "transactions": 3, "attack": ["erase"], "attack_every": 3});
     let crashable = |name: &&str| design::find(name, Variant::Hardened).unwrap().promise.crash_consistent.is_ok();
     let designs: Vec<&str> = design::names().filter(crashable).collect();
     assert!(designs.len() > 20);

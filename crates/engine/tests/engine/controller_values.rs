@@ -1,6 +1,11 @@
 //! What the controller answers, compared with a reference that is one map from lines to bytes: whatever a design does
 //! to counters, pads, queues and pages under re-encryption, a read finds the newest write that was sent before it.
 
+<<<<<<< HEAD
+=======
+use super::common::cases;
+use counterpoint_engine::LineSystem;
+>>>>>>> 4daf997 (Tests of the engine in a third of the time: fewer transactions and designs that share a mechanism; an example that runs)
 use counterpoint_engine::config::{self, AesHold, ByteSize, CounterOrganisation, CounterPlacement, Machine, Variant};
 use counterpoint_engine::controller::Response;
 use counterpoint_engine::design::faults::Fault;
@@ -231,7 +236,7 @@ fn write_in(line: u64, bytes: &LineBytes) -> Option<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases()))]
+    #![proptest_config(cases(40))]
 
     #[test]
     fn a_read_finds_the_newest_write_sent_before_it(machine in machines(), requests in requests()) {
@@ -307,12 +312,6 @@ fn a_write_back_completes_when_its_block_is_evicted() {
         }
     }
 }
-
-/// The number of cases; more on request.
-fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(100)
-}
-
 #[test]
 fn the_requests_meet_re_encryption_in_every_design_with_split_counters() {
     let mut machine = config::preset("small").unwrap();

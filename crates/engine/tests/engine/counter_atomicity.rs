@@ -7,6 +7,7 @@
 //!   completed, until the line is stored to again.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use super::common::cases;
 use counterpoint_engine::cipher::Keys;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::design;
@@ -325,7 +326,7 @@ fn broken(design: &Design, atomic: Atomic, sets: &[String], program: &Program) -
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases()))]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn what_is_counter_atomic_or_covered_is_never_lost(sets in machine_sets(), program in programs()) {
@@ -380,12 +381,6 @@ fn what_is_covered_is_not_lost_where_everything_has_size_one_and_the_device_is_s
         }
     }
 }
-
-/// The number of cases; more on request.
-fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
-}
-
 #[test]
 fn the_reference_catches_the_published_readings_and_a_promise_too_far() {
     let mut runner = TestRunner::deterministic();

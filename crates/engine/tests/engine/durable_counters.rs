@@ -123,7 +123,7 @@ fn requests() -> impl Strategy<Value = Vec<(Ps, u64, bool)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(super::common::cases(16))]
 
     #[test]
     fn counters_and_data_fit_at_every_event(machine in machines(), requests in requests()) {
@@ -248,7 +248,7 @@ fn rest_encrypted(machine: &Machine, turns: &[(Ps, u64, Ps)]) -> Result<u64, Tes
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(super::common::cases(16))]
 
     #[test]
     fn lines_that_rest_encrypted_decrypt_at_every_event(
@@ -276,7 +276,7 @@ fn a_line_that_turns_dirty_beside_an_overflow_waits() {
     let mut machine = config::preset("small").unwrap();
     machine.counters.minor_bits = 2;
     let mut reencrypted = 0;
-    for gap in (0..3_000_000).step_by(6_000) {
+    for gap in (0..3_000_000).step_by(15_000) {
         let turns = [(0, 1, 0), (0, 1, 0), (0, 1, 0), (gap, 2, 5_000_000)];
         reencrypted += u64::from(rest_encrypted(&machine, &turns).unwrap() > 64);
     }

@@ -33,7 +33,10 @@ pub fn all(options: &Value) -> Vec<Value> {
 
 #[test]
 fn what_protects_integrity_survives_every_event_on_the_small_machine() {
-    for (request, report) in everywhere(all(&json!({"machine": "small", "transactions": 20}))) {
+    // Each workload with half of the designs; attacks find the others whole, too.
+    let requests = all(&json!({"machine": "small", "transactions": 20})).into_iter().enumerate();
+    let requests = requests.filter(|(place, _)| !(place + place / WORKLOADS.len()).is_multiple_of(2));
+    for (request, report) in everywhere(requests.map(|(_, request)| request).collect()) {
         assert!(count(&report, "distinct_states") > 100, "{request}: {}", report["distinct_states"]);
     }
 }
@@ -54,7 +57,7 @@ fn it_survives_with_other_macs_trees_and_caches() {
         json!(["integrity.mac_latency_ns=0", "integrity.hash_latency_ns=900", "counters.minor_bits=1"]),
     ];
     let requests = sets.iter().flat_map(|set| {
-        let base = json!({"machine": "small", "transactions": 30, "set": set});
+        let base = json!({"machine": "small", "transactions": 12, "set": set});
         let designs = with_integrity().into_iter().filter(move |design| fits(design, set));
         designs.map(move |design| with(&base, json!({"design": design, "workload": "hash"})))
     });
@@ -88,7 +91,7 @@ fn no_check_of_a_run_fails_and_bytes_change_no_time() {
     designs.push("write-back-tree");
     designs.par_iter().for_each(|design| {
         for machine in ["small", "secpm"] {
-            let request = json!({"design": design, "workload": "btree", "machine": machine, "footprint": 1 << 20, "transactions": 150});
+            let request = json!({"design": design, "workload": "btree", "machine": machine, "footprint": 1 << 20, "transactions": 60});
             let report = run(&request);
             let integrity = &report["integrity"];
             assert_eq!(count(integrity, "alarms"), 0, "{request}");

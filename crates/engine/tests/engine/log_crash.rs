@@ -16,7 +16,7 @@ fn transactions_of_one_to_two_hundred_lines_survive_every_event() {
     for design in HOLDING {
         for workload in LOGGED {
             for (machine, lines, transactions) in
-                [("small", 1, 60), ("small", 7, 24), ("small", 40, 4), ("small", 200, 1), ("easy-pm", 200, 1)]
+                [("small", 1, 30), ("small", 7, 12), ("small", 40, 4), ("small", 200, 1), ("easy-pm", 200, 1)]
             {
                 requests.push(json!({
                     "design": design, "workload": workload, "machine": machine, "tx_size": 64 * lines,
@@ -33,7 +33,7 @@ fn full_buckets_interleaved_transactions_and_scarce_registers_survive_every_even
     let mut requests = Vec::new();
     for design in HOLDING {
         let base = json!({
-            "design": design, "workload": "btree", "machine": "small", "tx_size": 512, "transactions": 20, "cores": 4,
+            "design": design, "workload": "btree", "machine": "small", "tx_size": 512, "transactions": 8, "cores": 4,
             "footprint": "256KiB",
         });
         for sets in [
@@ -57,7 +57,7 @@ fn asynchronous_log_counters_are_lost() {
     let rules = ["durability", "atomicity", "structure", "pad_reuse", "line"];
     LOGGED.par_iter().for_each(|workload| {
         for machine in ["small", "easy-pm"] {
-            let request = json!({"design": "alc", "workload": workload, "machine": machine});
+            let request = json!({"design": "alc", "workload": workload, "machine": machine, "transactions": 30});
             let report = assert_fails(&request, &rules);
             let broken =
                 |rule: &str| report["violations"].as_array().unwrap().iter().any(|found| found["rule"] == rule);

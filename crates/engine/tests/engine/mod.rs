@@ -1,6 +1,6 @@
 //! All tests of the whole engine except the conformance of designs.
 
-mod common;
+pub mod common;
 
 mod attacks;
 mod controller_calls;

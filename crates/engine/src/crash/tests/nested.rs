@@ -22,7 +22,7 @@ fn explore(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep]) 
     let mut machine = Machine::with_counters(counters);
     let (mut program, facts) = undo_pair(&machine.codec.base, 2, ProgramFault::default());
     let auditor = machine.audited(true, true, Some(facts));
-    let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(1).full_check_every(3);
+    let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(1).full_check_every(10);
     machine.run(&mut program, &mut explorer, |_| WriteStyle::Pair, &mut |machine, explorer| {
         if explorer.wants_survivors() {
             let mut survivors = survivors(machine, machine.snapshot(true), steps);
@@ -82,9 +82,9 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(depth);
     // Without pruning the work grows exponentially with the depth.
     let every = match (depth, counters) {
-        (1, _) => 3,
-        (_, CounterLayout::Words { .. }) => 9,
-        (_, CounterLayout::Split { .. }) => 40,
+        (1, _) => 7,
+        (_, CounterLayout::Words { .. }) => 25,
+        (_, CounterLayout::Split { .. }) => 120,
     };
     let mut states = 0;
     let mut trees = [(Broken::new(), 0), (Broken::new(), 0)];

@@ -71,7 +71,7 @@ fn a_log_past_the_caches_is_the_same_log_and_needs_no_flush() {
 /// Programs of every workload, the smallest of which lap their rings, in both granularities of the log.
 fn programs() -> impl Iterator<Item = (&'static str, bool, WorkloadConfig)> {
     WORKLOADS.iter().flat_map(|workload| {
-        [(64, 8, 90), (256, 32, 40), (1024, 64, 12)].into_iter().flat_map(move |(tx_size, copy_bytes, operations)| {
+        [(64, 8, 70), (256, 32, 24), (1024, 64, 8)].into_iter().flat_map(move |(tx_size, copy_bytes, operations)| {
             [LogGranularity::Word, LogGranularity::Line].map(|granularity| {
                 let mut config = config(workload.kind, tx_size, tx_size + 11, operations);
                 config.program.log_ring.0 = 0;

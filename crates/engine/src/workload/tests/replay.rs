@@ -55,8 +55,8 @@ fn replay_one(config: &WorkloadConfig, check_every: u64) {
 #[test]
 fn thousands_of_transactions_of_every_size() {
     for workload in WORKLOADS {
-        for tx_size in [64, 256, 1024, 4096] {
-            replay(workload.kind, tx_size, 16, 1, 3_000, if tx_size < 1024 { 53 } else { 301 });
+        for (tx_size, operations) in [(64, 3_000), (256, 1_000), (1024, 400), (4096, 150)] {
+            replay(workload.kind, tx_size, 16, 1, operations, 53);
         }
     }
 }

@@ -13,11 +13,18 @@ use counterpoint_engine::kernel::{Ps, ns_to_ps};
 use counterpoint_engine::message::{BaseImage, Line, LineBytes, Observer, OpSource, Page};
 use counterpoint_engine::parts::Design;
 use counterpoint_engine::{Job, LineSystem, System};
+use proptest::test_runner::Config;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The end of simulated memory for these tests.
 pub const END: u64 = 16 << 20;
+
+/// So many random cases, or as many as `PROPTEST_CASES` says: `make soak` asks for more.
+pub fn cases(usual: u32) -> Config {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
+    Config::with_cases(asked.unwrap_or(usual))
+}
 
 /// Memory in which every line is populated.
 pub struct Full(pub LineBytes);
