@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_becomes_an_error() {
+    fn panic_becomes_an_error() {
         let result: Result<(), c_int> = guarded(|| panic!("of {} kinds", 2));
         assert_eq!(result, Err(ERROR_INTERNAL));
         // SAFETY: the text lives until the next error of this thread.

@@ -132,7 +132,7 @@ fn digest_of_the_rust_path(name: &str) -> String {
 }
 
 #[test]
-fn the_digest_is_that_of_the_rust_path() {
+fn digest_is_that_of_the_rust_path() {
     let clients = clients();
     for name in design::names() {
         let expected = digest_of_the_rust_path(name);
@@ -155,7 +155,7 @@ fn what_was_promised_survives_and_misuse_is_refused() {
 }
 
 #[test]
-fn the_cpp_header_wraps_every_call() {
+fn cpp_header_wraps_every_call() {
     for client in linked("wrapper.cpp") {
         assert_eq!(run(&mut Command::new(client)), "wrapped");
     }
@@ -173,7 +173,7 @@ fn the_cpp_header_wraps_every_call() {
 
 /// docs/embedding.md has the table of this program for the machine `secpm`.
 #[test]
-fn a_stream_of_writes_needs_lines_spread_over_banks() {
+fn stream_of_writes_needs_lines_spread_over_banks() {
     let [program, _] = linked("streams.cpp");
     let table = run(Command::new(program).args(["secpm", "4000"]));
     let figures = |mapping: &str| -> Vec<f64> {
@@ -221,7 +221,7 @@ fn header_version_script_and_library_have_the_same_names() {
 }
 
 #[test]
-fn the_header_is_c() {
+fn header_is_c() {
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("header.c");
     fs::write(&source, "#include \"counterpoint.h\"\n").unwrap();
     let mut compiler = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
@@ -246,7 +246,7 @@ fn structures(header: &str) -> Vec<(String, Vec<String>)> {
 
 /// The binary interface on this machine: symbols, and the place of every field, as a compiler sees them.
 #[test]
-fn the_binary_interface_is_the_listed_one() {
+fn binary_interface_is_the_listed_one() {
     let header = without_comments(&fs::read_to_string(here("include/counterpoint.h")).unwrap());
     let structures = structures(&header);
     let mut program =
@@ -290,7 +290,7 @@ fn the_binary_interface_is_the_listed_one() {
 }
 
 #[test]
-fn the_header_documents_every_field_and_function() {
+fn header_documents_every_field_and_function() {
     let header = fs::read_to_string(here("include/counterpoint.h")).unwrap();
     let code = without_comments(&header);
     for (name, fields) in structures(&code) {

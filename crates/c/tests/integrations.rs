@@ -17,7 +17,7 @@ fn compiler() -> Command {
 }
 
 #[test]
-fn the_memory_of_gem5_runs_in_a_small_gem5() {
+fn memory_of_gem5_runs_in_a_small_gem5() {
     let gem5 = here("../../integrations/gem5");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gem5");
     fs::create_dir_all(&folder).unwrap();
@@ -38,7 +38,7 @@ fn statistics(text: &str) -> serde_json::Value {
 }
 
 #[test]
-fn the_bridge_of_champsim_works_in_a_controller_like_champsims() {
+fn bridge_of_champsim_works_in_a_controller_like_champsims() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let program = folder.join("champsim-bridge");
     let mut compiler = compiler();
@@ -79,7 +79,7 @@ fn the_bridge_of_champsim_works_in_a_controller_like_champsims() {
 }
 
 #[test]
-fn the_client_of_the_documentation_runs() {
+fn client_of_the_documentation_runs() {
     let page = fs::read_to_string(here("../../docs/embedding.md")).unwrap();
     let client = page.split_once("```cpp\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));

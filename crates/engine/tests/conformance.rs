@@ -431,7 +431,7 @@ fn traces() -> Vec<String> {
 }
 
 #[test]
-fn a_report_has_every_key_of_the_contract() {
+fn report_has_every_key_of_the_contract() {
     let mut requests = requests(&MACHINES, &["array"]);
     for trace in traces().into_iter().filter(|trace| trace.contains("hashmap")) {
         for name in ["unencrypted", "secpm"] {
@@ -469,7 +469,7 @@ fn traces_end_every_transaction_and_move_the_same_data_in_every_design() {
 }
 
 #[test]
-fn a_recorded_program_can_leave_no_annotation_out() {
+fn recorded_program_can_leave_no_annotation_out() {
     let request = json!({"design": "sca", "workload": traces()[0], "leave_out": "commit-counter-atomic"});
     let error = api::run_many(&json!({"runs": [request]}).to_string(), 1, &|_, _| {}, &Arc::default());
     let sentence = error.unwrap_err().to_string();

@@ -50,7 +50,7 @@ fn after_an_interruption_no_further_run_starts() {
 }
 
 #[test]
-fn the_schema_of_a_request_describes_every_field() {
+fn schema_of_a_request_describes_every_field() {
     let schemas: Value = serde_json::from_str(&schemas()).unwrap();
     assert_eq!(schemas.as_object().unwrap().len(), 6);
     for (request, schema) in schemas.as_object().unwrap() {
@@ -69,7 +69,7 @@ fn the_schema_of_a_request_describes_every_field() {
 }
 
 #[test]
-fn a_key_of_another_kind_of_request_is_refused() {
+fn key_of_another_kind_of_request_is_refused() {
     let of_crash = [
         ("points", json!("all")),
         ("nested", json!(true)),
@@ -112,7 +112,7 @@ fn a_key_of_another_kind_of_request_is_refused() {
 }
 
 #[test]
-fn a_key_that_does_not_exist_is_refused_with_the_nearest() {
+fn key_that_does_not_exist_is_refused_with_the_nearest() {
     let told = sentence(run_one(&with("transaction", &json!(5))));
     assert!(told.starts_with("option 'transaction' does not exist: did you mean 'transactions'? (known: "), "{told}");
     assert!(told.contains("by_line, ") && !told.contains("points"), "{told}");
@@ -120,7 +120,7 @@ fn a_key_that_does_not_exist_is_refused_with_the_nearest() {
 }
 
 #[test]
-fn a_value_of_the_wrong_kind_is_told_with_its_key() {
+fn value_of_the_wrong_kind_is_told_with_its_key() {
     let most = u64::MAX;
     for (key, value, told) in [
         ("transactions", json!(-5), format!("transactions: -5 is not a whole number from 0 to {most}")),
@@ -160,7 +160,7 @@ fn null_is_as_good_as_absent() {
 }
 
 #[test]
-fn a_report_has_the_values_that_ask_for_its_violations_again() {
+fn report_has_the_values_that_ask_for_its_violations_again() {
     let request = json!({
         "design": "write-back", "workload": "btree", "machine": "small", "set": ["controller.wpq_entries=16"],
         "transactions": 4, "tx_size": "64B", "footprint": "16KiB", "cores": 2, "warmup": 1, "blame": false,
@@ -203,7 +203,7 @@ fn with_all(under: &Value, over: &Value) -> Value {
 }
 
 #[test]
-fn a_replay_of_memory_lines_tells_how_much_of_the_files_it_has_read() {
+fn replay_of_memory_lines_tells_how_much_of_the_files_it_has_read() {
     let mut file = tempfile::Builder::new().suffix(".trace").tempfile().unwrap();
     for n in 0..20_000u64 {
         writeln!(file, "{:#x} {} {}", n % 512 * 64, if n % 3 == 0 { "WRITE" } else { "READ" }, n * 20).unwrap();
@@ -231,7 +231,7 @@ fn a_replay_of_memory_lines_tells_how_much_of_the_files_it_has_read() {
 
 /// A value by itself, which may contradict the rest: that is for whoever puts a machine together.
 #[test]
-fn a_set_is_checked_by_itself() {
+fn set_is_checked_by_itself() {
     for good in ["controller.wpq_high_watermark=4096", "design.write_path=ready-pairs", "design.recovery=[]"] {
         assert_eq!(check_set(good), Ok(()), "{good}");
     }

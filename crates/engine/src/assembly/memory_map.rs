@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_of_the_paper_has_four_mebibytes_of_data_caches_and_half_of_them_under_pads() {
+    fn machine_of_the_paper_has_four_mebibytes_of_data_caches_and_half_of_them_under_pads() {
         let machine = preset("sepencr").unwrap();
         let bytes = |design, cores| cache::data_slots(&machine, cores, find(design).cache_pads) * 64;
         assert_eq!([bytes("bbe", 8), bytes("eadr-cme", 8), bytes("sepencr", 8)], [4 << 20, 4 << 20, 2 << 20]);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shadow_cache_lies_in_whole_pages_right_below_the_log() {
+    fn shadow_cache_lies_in_whole_pages_right_below_the_log() {
         let machine = preset("sepencr").unwrap();
         for (name, slots) in [("bbe", 64 << 10), ("sepencr", 32 << 10)] {
             let region = shadow_region(&machine, &find(name), 8).unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_battery_as_needed_is_what_the_drain_needs_and_a_weaker_one_is_refused() {
+    fn battery_as_needed_is_what_the_drain_needs_and_a_weaker_one_is_refused() {
         let needs = [
             ("adr", Battery::WriteOnly),
             ("secpm", Battery::WriteOnly),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_footprint_that_reaches_into_the_shadow_cache_is_refused() {
+    fn footprint_that_reaches_into_the_shadow_cache_is_refused() {
         // bbe with one core: 50 Ki slots of 64 bytes and 16 bytes of metadata for each slot, in whole pages.
         let shadow = (50 << 10) * (64 + 16);
         let machine = with(&["device.capacity=64MiB"]);

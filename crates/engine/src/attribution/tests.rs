@@ -89,7 +89,7 @@ fn code_has_lines_functions_and_symbols() {
 
 /// Not every C compiler packs with zstd.
 #[test]
-fn a_section_is_unpacked_if_it_is_as_long_as_its_header_says() {
+fn section_is_unpacked_if_it_is_as_long_as_its_header_says() {
     let contents: Vec<u8> = (0..10_000u32).map(|at| (at / 7) as u8).collect();
     let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
     zlib.write_all(&contents).unwrap();
@@ -115,7 +115,7 @@ fn at(object: u32, offset: u64) -> Frame {
 }
 
 #[test]
-fn the_innermost_line_that_is_the_authors_is_shown() {
+fn innermost_line_that_is_the_authors_is_shown() {
     let object = Compiled::new("shown", &["-g"]);
     let frames = [at(0, object.flush()), at(0, object.call())];
     let place = shown(&[object.path()], &frames);
@@ -150,7 +150,7 @@ fn wrappers_are_shown_at_their_call() {
 }
 
 #[test]
-fn a_wrapper_may_have_a_namespace_and_parameters() {
+fn wrapper_may_have_a_namespace_and_parameters() {
     let line =
         |function: &str, line| SourceLine { file: "main.cc".to_owned(), line, function: Some(function.to_owned()) };
     let shown = |function: &str, wrapper: &str| {

@@ -200,7 +200,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_pad_is_aes_of_the_tweak() {
+    fn pad_is_aes_of_the_tweak() {
         // FIPS-197 appendix C.1 gives AES-128 of a known block; choose line and counter so that block 1 of the pad
         // is that block: 00112233445566778899aabbccddeeff.
         let key: [u8; 16] = std::array::from_fn(|n| n as u8);
@@ -213,7 +213,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_longer_key_is_aes_256() {
+    fn longer_key_is_aes_256() {
         let [long, short] = [&[1; 32][..], &[1; 16]].map(|key| CounterCipher::new(key, SEVEN_BITS));
         assert_ne!(long.pad(Line(3), long.base()), short.pad(Line(3), short.base()));
     }

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_story_of_a_line_leaves_out_other_lines_and_leading_fences() {
+    fn story_of_a_line_leaves_out_other_lines_and_leading_fences() {
         let mut event_log = EventLog::new(Coverage::PAGE);
         event_log.push(1, Note::Fenced(0));
         event_log.push(2, Note::Stored(0, Line(3)));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ring_stays_bounded() {
+    fn ring_stays_bounded() {
         let mut event_log = EventLog::new(Coverage::PAGE);
         for event in 0..3 * NOTES as u64 {
             event_log.push(event, Note::Evicted(Line(event)));

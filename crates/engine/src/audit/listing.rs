@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_auditor_finds_the_bits_where_the_mechanism_puts_them(leaves in 1..300_000u64, set in prop::collection::vec(any::<u64>(), 0..12)) {
+        fn auditor_finds_the_bits_where_the_mechanism_puts_them(leaves in 1..300_000u64, set in prop::collection::vec(any::<u64>(), 0..12)) {
             let shape = TreeShape::new(leaves, 8);
             let bits = StaleBits::new(shape);
             let facts = BitsFacts { blocks: leaves, units: leaves + shape.nodes_below_root(), survive: true };

@@ -62,7 +62,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_auditors_macs_are_those_of_the_mechanism(
+        fn auditors_macs_are_those_of_the_mechanism(
             seed: u64, half: [u8; 32], line in 0..1u64 << 54, major: u64, minor: u8, bits in prop::sample::select(vec![56u32, 64, 128]),
         ) {
             let key = Keys::from_seed(seed).mac;

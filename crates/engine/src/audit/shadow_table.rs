@@ -57,7 +57,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_auditor_reads_what_the_mechanism_writes(block in 0..1u64 << 40, mac in 0..1u64 << 56, values: [u64; 8], high in 0..100u64) {
+        fn auditor_reads_what_the_mechanism_writes(block in 0..1u64 << 40, mac in 0..1u64 << 56, values: [u64; 8], high in 0..100u64) {
             let counters = values.map(|value| value & ((1 << BITS) - 1));
             let block = CounterBlock(block);
             let entry = TableEntry { media: MediaLine::counter(block), mac, counters };

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_one_rule_does_not_hide_the_others() {
+    fn flood_of_one_rule_does_not_hide_the_others() {
         let mut collector = Collector::default();
         for line in (0..30).map(Line) {
             collector.add(Rule::PadReuse, Some(line), || violation(Rule::PadReuse, line));

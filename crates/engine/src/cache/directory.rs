@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_lives_as_long_as_somebody_holds_the_line() {
+    fn entry_lives_as_long_as_somebody_holds_the_line() {
         let (mut directory, line) = (Directory::default(), Line(9));
         directory.add(line, 3, true);
         assert_eq!((directory.sharers(line), directory.owner(line)), (8, Some(3)));

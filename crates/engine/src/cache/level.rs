@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_multiple_of_the_size_has_as_many_sets_and_uses_them_all() {
+    fn multiple_of_the_size_has_as_many_sets_and_uses_them_all() {
         for multiple in 1..=64 {
             let mut cache = multiple_of(multiple, 64 * 4 * 2, 2).unwrap();
             let lines = 8 * multiple;
@@ -342,7 +342,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_victim_is_the_least_recently_used_way(
+        fn victim_is_the_least_recently_used_way(
             multiple in 1u64..5, uses in prop::collection::vec(0u64..48, 1..300),
         ) {
             let mut cache = multiple_of(multiple, 64 * 2 * 4, 4).unwrap();

@@ -165,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn a_mac_is_cmac_over_what_it_covers(
+        fn mac_is_cmac_over_what_it_covers(
             key: [u8; 32], half: [u8; 32], line in 0..1u64 << 54, major: u64, minor: u8,
         ) {
             let bytes: LineBytes = [half, half].concat().try_into().unwrap();

@@ -161,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pad_is_the_key_stream_of_standard_counter_mode((line, major, minor) in fields(), seed: u64) {
+        fn pad_is_the_key_stream_of_standard_counter_mode((line, major, minor) in fields(), seed: u64) {
             let key = Keys::from_seed(seed).data;
             let iv = pad_inputs(Line(line), major, minor)[0].to_be_bytes();
             let mut expected = [[0u8; 64]; 2];
@@ -185,7 +185,7 @@ mod tests {
         }
 
         #[test]
-        fn a_pad_takes_itself_away(line: [u8; 32], pad: [u8; 32]) {
+        fn pad_takes_itself_away(line: [u8; 32], pad: [u8; 32]) {
             let widen = |half: [u8; 32]| -> LineBytes { [half, half].concat().try_into().unwrap() };
             let (line, pad) = (widen(line), widen(pad));
             prop_assert_eq!(xor(&xor(&line, &pad), &pad), line);

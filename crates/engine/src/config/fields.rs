@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_are_those_of_the_schema() {
+    fn fields_are_those_of_the_schema() {
         for name in preset_names() {
             let mut schema = BTreeSet::new();
             leaves("", &toml::Table::try_from(preset(name).unwrap()).unwrap(), &mut schema);

@@ -55,7 +55,7 @@ mod tests {
 
     /// The tables of the page show every value of every preset except its name and its source.
     #[test]
-    fn the_page_of_machine_files_has_the_values_of_the_presets() {
+    fn page_of_machine_files_has_the_values_of_the_presets() {
         let page =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machine-files.md")).unwrap();
         let names = preset_names();
@@ -88,7 +88,7 @@ mod tests {
 
     /// A preset builds on one that comes before it in the list, so there is no cycle.
     #[test]
-    fn a_preset_says_only_what_differs_from_its_base() {
+    fn preset_says_only_what_differs_from_its_base() {
         let presets = PRESETS.map(|(name, text)| (name, text.parse::<toml::Table>().unwrap()));
         assert!(presets[0].0 == MOST_GENERAL && !presets[0].1.contains_key("base"));
         for (at, (name, said)) in presets.iter().enumerate().skip(1) {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_preset_is_named() {
+    fn nearest_preset_is_named() {
         assert_eq!(
             preset("secpn").unwrap_err().0,
             "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small)"

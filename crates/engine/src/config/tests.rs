@@ -48,7 +48,7 @@ fn machines_are_found_by_name_or_file() {
 }
 
 #[test]
-fn a_file_without_an_end_is_not_read_to_it() {
+fn file_without_an_end_is_not_read_to_it() {
     assert_eq!(
         load_machine("/dev/zero", &[]).unwrap_err().0,
         "machine file '/dev/zero' cannot be read: it is larger than 1 MiB"
@@ -73,7 +73,7 @@ fn numbers_on_a_command_line_are_decimal() {
 }
 
 #[test]
-fn a_file_changes_what_it_names_and_keeps_the_rest() {
+fn file_changes_what_it_names_and_keeps_the_rest() {
     let machine = file("good", "base = 'small'\ndevice.t_wr_ns = 150\n\n[l1]\nsize = '1KiB'\nways = 4\n").unwrap();
     let mut expected = preset("small").unwrap();
     expected.name = "mine".into();
@@ -408,7 +408,7 @@ fn runs_are_checked() {
 }
 
 #[test]
-fn the_digest_names_the_whole_configuration() {
+fn digest_names_the_whole_configuration() {
     let digest = config_digest(&run());
     assert_eq!((digest.len(), &digest), (16, &config_digest(&run())));
     let changes: [fn(&mut RunConfig); 4] = [
@@ -425,7 +425,7 @@ fn the_digest_names_the_whole_configuration() {
 }
 
 #[test]
-fn a_footprint_is_that_of_all_cores_or_of_each() {
+fn footprint_is_that_of_all_cores_or_of_each() {
     let program = preset("sepencr").unwrap().program;
     assert_eq!([1, 4, 8].map(|cores| program.total_footprint(cores)), [1 << 20, 4 << 20, 8 << 20]);
     assert_eq!(program.total_footprint(u64::MAX), u64::MAX);
@@ -470,7 +470,7 @@ fn bad_values_of_the_persistence_domain_get_a_sentence() {
 
 /// Keys, names and values may have any characters and any length; an error is always one line.
 #[test]
-fn an_error_is_one_line_whatever_was_written() {
+fn error_is_one_line_whatever_was_written() {
     let long = "x".repeat(1 << 20);
     let nested = "[".repeat(1 << 16);
     let cases = [

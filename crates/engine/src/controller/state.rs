@@ -137,7 +137,7 @@ impl Controller {
 
     /// The controller, together with what it works on during an event.
     #[inline]
-    fn at_work<'a, D, O: ?Sized>(
+    pub(super) fn at_work<'a, D, O: ?Sized>(
         &'a mut self,
         cx: &'a mut Context<'_, D, O>,
     ) -> (Memory<'a, D, O>, Option<&'a mut EncryptionEngine>) {

@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_quotient_is_exact(number: u64, shift in 0..64u32, by in prop_oneof![1..100u64, 1..=u64::MAX]) {
+        fn quotient_is_exact(number: u64, shift in 0..64u32, by in prop_oneof![1..100u64, 1..=u64::MAX]) {
             for number in [number >> shift, u64::MAX, by - 1, by, (number >> shift) / by * by] {
                 prop_assert_eq!(Divisor::new(by).divide(number), number / by);
             }

@@ -81,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_core_and_its_copies_draw_the_same(length in 0..8u32, copies in prop::collection::vec((0..3u32, 0..12usize), 0..6)) {
+        fn core_and_its_copies_draw_the_same(length in 0..8u32, copies in prop::collection::vec((0..3u32, 0..12usize), 0..6)) {
             let mut own = Operations::new(Box::new(Numbers(0, length)));
             let mut drawn = 0;
             for (steps, ahead) in copies {

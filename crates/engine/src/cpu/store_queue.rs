@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partly_filled_buffer_becomes_its_stretches() {
+    fn partly_filled_buffer_becomes_its_stretches() {
         let mut buffer = CombiningBuffer::new(Line(1));
         buffer.merge(0, &[1, 2], 4);
         buffer.merge(60, &[3, 4, 5, 6], 5);

@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_sample_has_the_points_asked_for_or_every_event_and_ends_with_the_last(
+        fn sample_has_the_points_asked_for_or_every_event_and_ends_with_the_last(
             points in 1u64..500, total in 1u64..2_000
         ) {
             let plan = CrashPlan::Sample(NonZeroU64::new(points).unwrap());

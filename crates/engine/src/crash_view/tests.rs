@@ -55,7 +55,7 @@ fn index(value: &Value) -> usize {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_is_shown_as_unreadable_exactly_while_the_auditors_say_so() {
+fn line_that_cannot_be_read_is_shown_as_unreadable_exactly_while_the_auditors_say_so() {
     let line_rule = |violation: &&Value| violation["rule"] == "line";
     let mut request = json!({"design": "write-back", "workload": "queue", "transactions": 20});
     let anywhere = crash(&request);
@@ -97,7 +97,7 @@ fn a_line_that_cannot_be_read_is_shown_as_unreadable_exactly_while_the_auditors_
 }
 
 #[test]
-fn a_point_recovers_in_the_picture_where_it_recovers_for_the_explorer() {
+fn point_recovers_in_the_picture_where_it_recovers_for_the_explorer() {
     for (design, workload) in [("write-back", "queue"), ("write-through", "btree"), ("secpm", "btree")] {
         let request = json!({"design": design, "workload": workload, "transactions": 20});
         let at = |event: u64| {
@@ -170,7 +170,7 @@ fn recovery_is_told_where_there_is_something_to_undo() {
 }
 
 #[test]
-fn an_event_that_the_run_does_not_have_is_refused_in_a_sentence() {
+fn event_that_the_run_does_not_have_is_refused_in_a_sentence() {
     let request = json!({"design": "secpm", "workload": "array", "transactions": 1, "at_event": 10_000_000});
     let refused = api::scene(&request.to_string(), &|_, _| {}, &Arc::default()).unwrap_err().to_string();
     assert!(refused.starts_with("at_event: 10000000 is not an event of the run, which has 1 to "), "{refused}");

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mechanism_that_is_off_cannot_be_switched_off_again() {
+    fn mechanism_that_is_off_cannot_be_switched_off_again() {
         for design in designs() {
             for fault in Fault::of(&design) {
                 let broken = fault.apply(&design).unwrap();

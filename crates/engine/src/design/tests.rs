@@ -22,7 +22,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn the_built_in_designs_are_valid_files_of_their_names_that_repeat_nothing_of_their_bases() {
+fn built_in_designs_are_valid_files_of_their_names_that_repeat_nothing_of_their_bases() {
     for name in names() {
         let text = text(name).unwrap();
         assert_eq!(find(name, Variant::Published).unwrap().name, name);
@@ -39,7 +39,7 @@ fn the_built_in_designs_are_valid_files_of_their_names_that_repeat_nothing_of_th
 }
 
 #[test]
-fn a_file_has_what_it_says_on_top_of_its_base_and_the_hardened_reading_what_its_table_says() {
+fn file_has_what_it_says_on_top_of_its_base_and_the_hardened_reading_what_its_table_says() {
     let file = file(
         "base = \"secpm\"\nname = \"mine\"\nwrite_path = \"write-through\"\n[registers]\nstaging_register = \
          \"absent\"\n[hardened]\ncounter_coalescing = \"off\"\n",
@@ -61,7 +61,7 @@ fn a_file_has_what_it_says_on_top_of_its_base_and_the_hardened_reading_what_its_
 }
 
 #[test]
-fn a_copy_of_a_built_in_design_is_that_design_and_one_with_other_parts_needs_a_name() {
+fn copy_of_a_built_in_design_is_that_design_and_one_with_other_parts_needs_a_name() {
     let folder = tempfile::tempdir().unwrap();
     for name in names() {
         let path = folder.path().join(format!("{name}.toml"));
@@ -76,7 +76,7 @@ fn a_copy_of_a_built_in_design_is_that_design_and_one_with_other_parts_needs_a_n
 }
 
 #[test]
-fn a_file_builds_on_another_file_from_where_it_is() {
+fn file_builds_on_another_file_from_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -189,7 +189,7 @@ fn all_mistakes_of_a_file_are_told_at_once_and_what_to_leave_out() {
 }
 
 #[test]
-fn a_part_that_says_nothing_and_parts_that_contradict_each_other_are_refused() {
+fn part_that_says_nothing_and_parts_that_contradict_each_other_are_refused() {
     let says_nothing = |text: &str, key: &str| {
         let error = refused(text);
         assert!(error.contains(&format!("{key} has no effect without ")), "{error}");
@@ -391,7 +391,7 @@ fn every_value_of_every_part_has_a_meaning_and_a_name_that_sets_it() {
 
 /// The page of design files lists every part and every value with the text of its type.
 #[test]
-fn the_page_of_design_files_has_every_part() {
+fn page_of_design_files_has_every_part() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/design-files.md");
     let page = std::fs::read_to_string(path).unwrap();
     let (start, end) = ("<!-- parts -->\n", "<!-- /parts -->");

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_its_counter_beside_it_costs_72_parts_of_64() {
+    fn line_with_its_counter_beside_it_costs_72_parts_of_64() {
         let device = test_machine().device;
         let beside = MediaLayout { coverage: Coverage::LINE, inline: true, ..MediaLayout::PLAIN };
         assert_eq!(MediaLayout::PLAIN.transfer_bytes(), LINE_BYTES);

@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_image_is_a_sorted_map_over_its_base(
+        fn image_is_a_sorted_map_over_its_base(
             stores in prop::collection::vec((media(), 1..255u8), 0..200), probes in prop::collection::vec(media(), 50),
             bytes: bool,
         ) {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_lives_its_own_life() {
+    fn clone_lives_its_own_life() {
         let mut image = Image::new(Arc::new(TestBase { lines: 1, bytes: [1; 64] }), true);
         let line = MediaLine::data(Line(0));
         let before = image.clone();

@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_table_is_a_sorted_map(sets in prop::collection::vec((0..5_000u64, 0..9u32), 0..60)) {
+        fn table_is_a_sorted_map(sets in prop::collection::vec((0..5_000u64, 0..9u32), 0..60)) {
             let (mut table, mut model) = (PageTable::<u32>::default(), BTreeMap::new());
             for (page, number) in sets {
                 *table.get_mut(page) = number;
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slab_keeps_its_elements_over_chunks() {
+    fn slab_keeps_its_elements_over_chunks() {
         let mut slab = Slab::default();
         for n in 0..2 * CHUNK as u32 + 1 {
             assert_eq!(slab.push(n), n);

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_which_a_part_is_loaded_is_zero_elsewhere() {
+    fn line_of_which_a_part_is_loaded_is_zero_elsewhere() {
         let mut loaded = Loaded::new();
         loaded.put(4096 + 60, &[7; 8]);
         let (last, first) = (Line(64), Line(65));

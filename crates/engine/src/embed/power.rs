@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_global_counter_goes_on_after_a_power_failure() {
+    fn global_counter_goes_on_after_a_power_failure() {
         let mut seen = 0;
         for name in design::names() {
             let mut memory = memory(name);
@@ -197,7 +197,7 @@ mod tests {
 
     /// A node below which nothing is durable becomes what it was first, whatever of it has reached memory.
     #[test]
-    fn a_rebuilt_tree_has_no_node_that_nothing_below_it_tells_of() {
+    fn rebuilt_tree_has_no_node_that_nothing_below_it_tells_of() {
         let mut memory = memory("rebuild");
         write(&mut memory, 0);
         while memory.step(TIME_MAX / 2, &mut Vec::new()).unwrap() {}
@@ -212,7 +212,7 @@ mod tests {
 
     /// A line that was loaded is stored with its first counter: under a newer one it reads as garbage.
     #[test]
-    fn a_counter_that_survives_without_its_data_damages_a_loaded_line() {
+    fn counter_that_survives_without_its_data_damages_a_loaded_line() {
         let mut memory = memory("write-through");
         memory.load(0, &[7; 64]).unwrap();
         write(&mut memory, 0);

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_in_flight_that_is_older_than_the_acknowledged_one_may_not_be_found() {
+    fn write_in_flight_that_is_older_than_the_acknowledged_one_may_not_be_found() {
         for (found, is_damaged) in [(1, true), (2, false), (3, false), (4, true)] {
             let mut promised = Promised::default();
             promised.acknowledged(Line(0), 2, digest(&[2; 64]));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_power_failure_has_left_as_it_was_first_is_looked_at_after_the_next_one() {
+    fn line_that_power_failure_has_left_as_it_was_first_is_looked_at_after_the_next_one() {
         let mut promised = Promised::default();
         promised.power_failed([write(Line(0), 1, &[1; 64])].iter(), &Loaded::new(), |_| [0; 64]);
         assert_eq!(promised.damaged(), []);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_power_failure_overtakes_mends_no_damage() {
+    fn write_that_power_failure_overtakes_mends_no_damage() {
         for (found, is_damaged) in [(0, true), (1, false), (2, false), (9, true)] {
             let mut promised = Promised::default();
             promised.acknowledged(Line(0), 1, digest(&[1; 64]));

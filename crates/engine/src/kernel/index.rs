@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_finds_what_was_added_in_order(steps in prop::collection::vec((0..300u32, 0..40u64), 0..600)) {
+        fn index_finds_what_was_added_in_order(steps in prop::collection::vec((0..300u32, 0..40u64), 0..600)) {
             let (mut index, mut expected) = (Index::default(), Vec::<(u32, u64)>::new());
             for (slot, key) in steps {
                 match expected.iter().position(|&(other, _)| other == slot) {

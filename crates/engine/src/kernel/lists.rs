@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_queues_from_whose_middle_slots_leave(steps in prop::collection::vec((0..3usize, 0..20u32), 0..200)) {
+        fn lists_are_queues_from_whose_middle_slots_leave(steps in prop::collection::vec((0..3usize, 0..20u32), 0..200)) {
             let (mut lists, mut expected) = (Lists::new(3), vec![Vec::new(); 3]);
             for (list, slot) in steps {
                 match expected.iter().position(|queue: &Vec<u32>| queue.contains(&slot)) {

@@ -220,7 +220,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn the_parts_of_all_buckets_lie_apart_and_fill_the_region() {
+    fn parts_of_all_buckets_lie_apart_and_fill_the_region() {
         for layout in [LogLayout::Records, LogLayout::Chains] {
             let region = LogRegion { first: Line(640), buckets: 3, records: 4, layout };
             let mut places = HashSet::new();
@@ -244,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_reads_back(lines in prop::collection::vec(0u64..1000, 1..=7), sequence: u32) {
+        fn header_reads_back(lines in prop::collection::vec(0u64..1000, 1..=7), sequence: u32) {
             let mut header = LogHeader { count: lines.len() as u32, sequence, ..LogHeader::default() };
             for (place, line) in header.lines.iter_mut().zip(&lines) {
                 *place = Line(*line);

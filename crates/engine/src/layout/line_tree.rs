@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_root_is_that_of_all_lines(levels in 1..4u32, writes in prop::collection::vec((any::<u64>(), any::<u8>()), 0..30)) {
+        fn root_is_that_of_all_lines(levels in 1..4u32, writes in prop::collection::vec((any::<u64>(), any::<u8>()), 0..30)) {
             let lines = ARITY.pow(levels);
             let mut all = vec![[0; 64]; lines as usize];
             let mut tree = LineTree::new(lines, &Sum);

@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_of_macs_keeps_each_mac_apart(
+        fn line_of_macs_keeps_each_mac_apart(
             first in 0..1_000u64, index in 0..8u64, mac: u128, before: [u8; 32], bits in prop::sample::select(vec![56u32, 64]),
         ) {
             let layout = MacLayout { coverage: Coverage::EIGHT_LINES, beside_bytes: 0, bits };

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_entry_says_nothing() {
+    fn empty_entry_says_nothing() {
         assert_eq!(TableEntry::unpack(&[0; 64]), None);
     }
 }

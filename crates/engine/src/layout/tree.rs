@@ -136,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_tree_of_a_gibibyte_has_six_levels_of_eight() {
+    fn tree_of_a_gibibyte_has_six_levels_of_eight() {
         let shape = TreeShape::new(1 << 18, 8);
         assert_eq!(shape.top(), 6);
         assert_eq!(

@@ -154,7 +154,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn the_tree_before_the_run_is_that_of_all_its_leaves(
+        fn tree_before_the_run_is_that_of_all_its_leaves(
             leaves in 1..600u64, arity in prop::sample::select(vec![8u32, 16, 32]), split: bool,
             extents in prop::collection::vec((0..40_000u64, 0..3_000u64), 0..4), changes in prop::collection::vec((any::<u64>(), any::<u8>()), 0..20),
         ) {

@@ -258,7 +258,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn a_tree_of_counters_is_that_of_plain_numbers(
+        fn tree_of_counters_is_that_of_plain_numbers(
             leaves in 1..300u64, arity in prop::sample::select(vec![8u32, 16, 32]), sums: bool, first in 0..900u64,
             length in 0..900u64, writes in prop::collection::vec((any::<u64>(), 0..8usize), 1..40), repeat in 1..120usize,
         ) {

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hardened_page_keeps_old_minors_and_a_published_one_loses_them() {
+    fn hardened_page_keeps_old_minors_and_a_published_one_loses_them() {
         let scheme = scheme(7);
         let mut kept = scheme.initial(u64::MAX);
         let mut lost = kept;

@@ -59,7 +59,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_entry_and_an_older_block_give_the_newer_one(
+        fn entry_and_an_older_block_give_the_newer_one(
             older in proptest::array::uniform8(0..1u64 << 40), more in proptest::array::uniform8(0..1u64 << 20), high in 0..127u64,
             index in 0..1u64 << 30, level in 0..9u8,
         ) {

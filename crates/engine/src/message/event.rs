@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_one_word() {
+    fn event_is_one_word() {
         assert_eq!(size_of::<Event>(), 8);
     }
 }

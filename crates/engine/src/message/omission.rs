@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_is_what_json_says_and_reads() {
+    fn name_is_what_json_says_and_reads() {
         for omission in Omission::all() {
             let text = serde_json::to_string(&omission).unwrap();
             assert_eq!(text, format!("\"{}\"", omission.name()));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_has_the_steps_that_its_transactions_have() {
+    fn form_has_the_steps_that_its_transactions_have() {
         let of = |form| ProtocolStep::ALL.into_iter().filter(|step| step.is_in(form)).map(ProtocolStep::name).collect();
         let none: Vec<&str> = of(ProgramForm::HardwareLogged);
         assert!(none.is_empty());

@@ -32,7 +32,7 @@ fn of_two_writers_at_once_the_last_to_finish_leaves_a_whole_file() {
 }
 
 #[test]
-fn a_link_is_replaced_and_not_followed() {
+fn link_is_replaced_and_not_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (path, victim) = (folder.path().join("out"), folder.path().join("victim"));
     fs::write(&victim, "mine").unwrap();
@@ -68,7 +68,7 @@ fn permissions_are_those_of_any_other_file() {
 }
 
 #[test]
-fn the_longest_name_is_good_and_what_is_no_file_is_refused() {
+fn longest_name_is_good_and_what_is_no_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     create(&folder.path().join("x".repeat(255))).unwrap().1.finish().unwrap();
     let refused = |path: &Path| create(path).err().expect("refused").to_string();

@@ -61,7 +61,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     #[test]
-    fn a_power_loss_that_is_remembered_leaves_what_one_computed_anew_leaves() {
+    fn power_loss_that_is_remembered_leaves_what_one_computed_anew_leaves() {
         for name in ["eadr", "bbe", "sepencr", "sepencr-tree"] {
             let config = RunConfig {
                 tx_size: 64,

@@ -157,7 +157,7 @@ impl DrainMechanism for Act {
 }
 
 #[test]
-fn a_battery_refuses_what_its_model_does_not_support() {
+fn battery_refuses_what_its_model_does_not_support() {
     use Battery::{AllOperation, WriteComputeOrder, WriteOnly};
     let rig = Rig::new("eadr-mc-cme", Variant::Hardened);
     let acts: [(&'static dyn DrainMechanism, &str, Battery); 4] = [
@@ -251,7 +251,7 @@ fn whatever_was_dirty_is_there_after_the_boot_the_newest_copy_of_each_line() {
 }
 
 #[test]
-fn a_hardened_recovery_that_is_cut_short_anywhere_twice_ends_in_the_same_memory() {
+fn hardened_recovery_that_is_cut_short_anywhere_twice_ends_in_the_same_memory() {
     for name in HARDENED {
         let rig = Rig::new(name, Variant::Hardened);
         for slots in [&ALL[..], &SOME] {
@@ -274,7 +274,7 @@ fn a_hardened_recovery_that_is_cut_short_anywhere_twice_ends_in_the_same_memory(
 }
 
 #[test]
-fn the_shadow_cache_is_consumed_in_order_and_in_a_step_of_its_own() {
+fn shadow_cache_is_consumed_in_order_and_in_a_step_of_its_own() {
     for (name, consumed) in [("bbe", 12), ("sepencr", 1)] {
         let rig = Rig::new(name, Variant::Hardened);
         let drained = rig.loss().strike(rig.held(&SOME), &rig.memory);
@@ -301,7 +301,7 @@ fn the_shadow_cache_is_consumed_in_order_and_in_a_step_of_its_own() {
 }
 
 #[test]
-fn the_pads_of_the_next_loss_are_new_when_the_recovery_is_over() {
+fn pads_of_the_next_loss_are_new_when_the_recovery_is_over() {
     for name in ["bbe", "sepencr"] {
         let rig = Rig::new(name, Variant::Hardened);
         let drained = rig.loss().strike(rig.held(&ALL), &rig.memory);
@@ -373,7 +373,7 @@ fn published_recoveries_lose_lines_or_show_them_if_power_fails_in_between() {
 }
 
 #[test]
-fn the_pads_of_a_published_boot_counter_are_used_again_if_power_fails_before_it_advances() {
+fn pads_of_a_published_boot_counter_are_used_again_if_power_fails_before_it_advances() {
     let rig = Rig::new("sepencr", Variant::Published);
     assert_eq!(rig.design.recovery.len(), 3);
     let loss = rig.loss();
@@ -423,7 +423,7 @@ fn slots_that_were_consumed_or_hold_nothing_stay_where_they_are() {
 }
 
 #[test]
-fn a_page_that_a_battery_began_to_encrypt_anew_is_finished_there() {
+fn page_that_a_battery_began_to_encrypt_anew_is_finished_there() {
     let rig = Rig::new("eadr-all-operation", Variant::Hardened);
     let loss = PowerLoss { drain: Some(by(DrainPath::ThroughWritePath)), ..rig.loss() };
     let mut held = rig.held(&ALL);
@@ -441,7 +441,7 @@ fn a_page_that_a_battery_began_to_encrypt_anew_is_finished_there() {
 }
 
 #[test]
-fn a_drain_that_makes_pads_on_a_battery_that_only_writes_stops_there() {
+fn drain_that_makes_pads_on_a_battery_that_only_writes_stops_there() {
     let rig = Rig::new("bbe", Variant::Hardened);
     let loss = PowerLoss { drain: Some(by(DrainPath::EncryptToShadow)), battery: Battery::WriteOnly, ..rig.loss() };
     let drained = loss.strike(rig.held(&ALL), &rig.memory);

@@ -165,7 +165,7 @@ mod tests {
 
     /// The page has what a paper states beside what it is here, and a reason where the two differ.
     #[test]
-    fn the_page_compares_stated_bytes_with_those_that_are_here() {
+    fn page_compares_stated_bytes_with_those_that_are_here() {
         let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/recovery.md")).unwrap();
         let (_, rest) =
             page.split_once("| what | paper | bytes, stated | bytes here | why |\n|---|---|---|---|---|\n").unwrap();

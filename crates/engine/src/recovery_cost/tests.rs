@@ -58,7 +58,7 @@ fn compared(design: &Design, machine: &Machine) {
 }
 
 #[test]
-fn the_model_counts_what_boots_do() {
+fn model_counts_what_boots_do() {
     let designs = recovering();
     assert!(designs.len() >= 9, "{}", designs.len());
     for design in &designs {
@@ -69,7 +69,7 @@ fn the_model_counts_what_boots_do() {
 }
 
 #[test]
-fn the_model_counts_what_boots_do_with_other_macs_trees_and_stop_losses() {
+fn model_counts_what_boots_do_with_other_macs_trees_and_stop_losses() {
     let others: [&[&str]; 4] = [
         &["integrity.mac_placement=region", "integrity.tree_arity=8", "integrity.stop_loss=4"],
         &["integrity.mac_bits=56", "integrity.mac_placement=ecc", "integrity.tree_arity=16", "integrity.stop_loss=1"],
@@ -104,7 +104,7 @@ fn designs_without_a_tree_read_nothing_but_counters_that_they_search() {
 
 proptest! {
     #[test]
-    fn the_worst_that_can_be_listed_fills_the_caches_or_is_the_whole_tree(pages in 1..100_000u64, sets in 1..200u64, arity in prop::sample::select(vec![8u32, 16, 32])) {
+    fn worst_that_can_be_listed_fills_the_caches_or_is_the_whole_tree(pages in 1..100_000u64, sets in 1..200u64, arity in prop::sample::select(vec![8u32, 16, 32])) {
         let memory = Memory { slots: [sets * 8, sets * 8], ..memory_of(pages, arity) };
         let left = Left::worst(&memory);
         let tree = memory.tree.unwrap();
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rebuild_reads_every_leaf_once_and_writes_every_node_once(pages in 1..100_000u64, arity in prop::sample::select(vec![8u32, 16, 32]), persisted in 0..4u8) {
+    fn rebuild_reads_every_leaf_once_and_writes_every_node_once(pages in 1..100_000u64, arity in prop::sample::select(vec![8u32, 16, 32]), persisted in 0..4u8) {
         let memory = memory_of(pages, arity);
         let tree = memory.tree.unwrap();
         let persisted = persisted.min(tree.top() - 1);
@@ -155,7 +155,7 @@ fn time_grows_with_what_is_swept() {
 }
 
 #[test]
-fn a_sweep_in_one_bank_takes_its_bursts_and_one_over_all_banks_no_longer() {
+fn sweep_in_one_bank_takes_its_bursts_and_one_over_all_banks_no_longer() {
     // Row hits follow one another with the bus's 10 ns; 64 lines of a page lie in one row.
     let machine = machine(&["device.ranks=1", "device.banks_per_rank=1"]);
     let design = design::find("osiris", Variant::Hardened).unwrap();
@@ -219,7 +219,7 @@ fn interrupted(name: &str, sets: &[&str]) {
 }
 
 #[test]
-fn the_model_counts_the_rest_of_a_page() {
+fn model_counts_the_rest_of_a_page() {
     for name in ["secpm", "strict"] {
         interrupted(name, &["counters.minor_bits=2"]);
         interrupted(name, &["counters.minor_bits=2", "integrity.mac_placement=region"]);
@@ -276,7 +276,7 @@ fn drained(name: &str) -> (Work, Work) {
 }
 
 #[test]
-fn the_model_counts_what_is_left_of_full_caches() {
+fn model_counts_what_is_left_of_full_caches() {
     // 16 slots in each level; pads take half of the ways of sepencr.
     let ((battery, bbe), (_, sepencr)) = (drained("bbe"), drained("sepencr"));
     assert_eq!((battery.writes.total(), battery.pads, battery.hashes), (48 + 12, 48, 0));

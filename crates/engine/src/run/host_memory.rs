@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_cache_of_eight_byte_entries_takes_more_than_its_size() {
+    fn counter_cache_of_eight_byte_entries_takes_more_than_its_size() {
         let set = ["controller.counter_cache_size=1GiB"];
         let [blocks, words, none] =
             ["secpm", "co-located-cc", "unencrypted"].map(|name| needs(name, 1, Purpose::Simulate, &set).total());

@@ -25,7 +25,7 @@ fn two_timelines_of_one_name_leave_one_of_them_whole() {
 }
 
 #[test]
-fn a_link_is_not_followed_and_an_unfinished_timeline_goes() {
+fn link_is_not_followed_and_an_unfinished_timeline_goes() {
     let folder = tempfile::tempdir().unwrap();
     let (path, victim) = (folder.path().join("t.json"), folder.path().join("victim"));
     fs::write(&victim, "mine").unwrap();

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_registration_holds_where_two_overlap() {
+    fn newest_registration_holds_where_two_overlap() {
         let mut mappings = Mappings::default();
         mappings.register(b"old", 0x1000, 0x3000, 0x1000).unwrap();
         mappings.register(b"new", 0x2000, 0x1000, 0).unwrap();

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_a_program_counter_with_its_callers() {
+    fn place_is_a_program_counter_with_its_callers() {
         let mut finder = SiteFinder::default();
         finder.code(0x1000..0x2000, 0x100, b"/lib/a");
         finder.callers([0x1010, 0x5000].into_iter());
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_mapping_holds_and_older_ones_keep_their_meaning() {
+    fn newest_mapping_holds_and_older_ones_keep_their_meaning() {
         let mut finder = SiteFinder::default();
         finder.code(0x1000..0x4000, 0, b"/lib/a");
         let before = finder.find(0x2004, false);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_and_the_loader_are_known_by_their_names() {
+    fn library_and_the_loader_are_known_by_their_names() {
         let mut finder = SiteFinder::default();
         finder.code(0x1000..0x2000, 0, b"/lib/x86_64-linux-gnu/libc.so.6");
         finder.code(0x3000..0x4000, 0, b"/lib64/ld-linux-x86-64.so.2");

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_footprint_needs_a_fifth_more_than_itself() {
+    fn footprint_needs_a_fifth_more_than_itself() {
         let host = |available| HostMemory { total: Some(1_000), available };
         assert!(fits_host_memory(100, 1_000, host(Some(120))).is_ok());
         assert!(fits_host_memory(100, 1_000, host(Some(119))).unwrap_err().0.contains("does not fit in this machine"));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_made_when_it_is_first_read() {
+    fn page_is_made_when_it_is_first_read() {
         let base = base(&[64..3 * 4096 + 64, 20_480..20_544], std::slice::from_ref(&(0..32_768)));
         let made = |base: &Base| -> Vec<usize> {
             (0..base.pages.len()).filter(|&page| base.pages[page].get().is_some()).collect()
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_found_up_to_the_edges_of_every_region() {
+    fn place_is_found_up_to_the_edges_of_every_region() {
         let regions = [(0..4096, 0), (4096..8192, 1), (1 << 30..(1 << 30) + 4096, 2)];
         let at = |address| place(&regions, address);
         assert_eq!([0, 4095, 4096, 8191].map(at), [Some(0), Some(0), Some(1), Some(1)]);

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_dequeues_and_an_empty_one_enqueues() {
+    fn full_queue_dequeues_and_an_empty_one_enqueues() {
         let mut rig = Rig::new(ChainQueue::new, 4096 + 4 * 128, 64, 0, 5);
         let mut lengths = BTreeSet::new();
         let mut random = Random::stream(1, "test");

@@ -79,7 +79,7 @@ mod tests {
     use crate::workload::tests::flat::Flat;
 
     #[test]
-    fn a_filled_item_verifies_and_any_changed_byte_is_noticed() {
+    fn filled_item_verifies_and_any_changed_byte_is_noticed() {
         for length in [32, 56, 64, 256, 320, 1024] {
             let mut memory = Flat(vec![0; length]);
             fill(7, 9, &mut memory.0);

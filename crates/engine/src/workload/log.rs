@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_reads_back_and_any_changed_bit_makes_it_incomplete() {
+    fn entry_reads_back_and_any_changed_bit_makes_it_incomplete() {
         let (log, heap) = (0..1024, 4096..16384);
         let mut view = Flat::new(16384);
         let bytes = entry(3);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_names_memory_outside_the_heap_is_refused() {
+    fn entry_that_names_memory_outside_the_heap_is_refused() {
         let mut view = Flat::new(16384);
         view.write(0, &entry(3));
         let candidate = Candidate::read(&mut view, &(0..1024), 0).unwrap();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_longer_than_the_rest_of_the_ring_is_no_candidate() {
+    fn entry_longer_than_the_rest_of_the_ring_is_no_candidate() {
         let mut view = Flat::new(16384);
         let bytes = entry(3);
         view.write(0, &bytes);

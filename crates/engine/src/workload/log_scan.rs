@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_repeated_scan_finds_what_a_first_one_finds(steps in changes(), tags in any::<bool>()) {
+        fn repeated_scan_finds_what_a_first_one_finds(steps in changes(), tags in any::<bool>()) {
             let leave_out = (!tags).then_some(Omission::Step(ProtocolStep::LogEndTag));
             let mut memory = Flat::new(3 * LOG);
             let mut repeated = scan(leave_out);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_scan_reads_what_has_changed_and_the_newest_entry() {
+    fn repeated_scan_reads_what_has_changed_and_the_newest_entry() {
         let mut view = Noting { memory: Flat::new(3 * LOG), read: BTreeSet::new() };
         for number in 0..4 {
             let entry = Change::Entry { at: 4 * number, number, valid: false, lines: 1, lacking: 0 };

@@ -48,7 +48,7 @@ mod tests {
     use crate::config::ItemMetadata;
 
     #[test]
-    fn an_address_has_a_number_where_a_node_begins_and_nowhere_else() {
+    fn address_has_a_number_where_a_node_begins_and_nowhere_else() {
         let share =
             Share { start: 8192, bytes: 3 * PAGE_BYTES, tx_size: 64, room: 0, seed: 0, metadata: ItemMetadata::Beside };
         assert_eq!(Nodes::fitting(&share, 192), 2 * PAGE_BYTES / 192);

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_without_a_header_is_found_empty_and_full() {
+    fn queue_without_a_header_is_found_empty_and_full() {
         let mut rig = Rig::keeping(ItemMetadata::Inside, Queue::new, 4096 + 64 * 4, 64, 0, 7);
         let origin = rig.structure.origin;
         let ends = |rig: &mut Rig<Queue>| rig.structure.ends(|address| rig.memory.read_u64(address));

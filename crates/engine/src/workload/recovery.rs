@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ring_of_a_program_that_hardware_logs_is_not_scanned() {
+    fn ring_of_a_program_that_hardware_logs_is_not_scanned() {
         let mut view = Flat::new(3 * LOG);
         put(&mut view, 0, 3, true, 100);
         let before = view.0.clone();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_of_garbage_is_survived() {
+    fn ring_of_garbage_is_survived() {
         let mut random = crate::kernel::Random::stream(1, "garbage");
         for _ in 0..50 {
             let mut view = Flat::new(3 * LOG);

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_placed_words_reach_the_bound() {
+    fn worst_placed_words_reach_the_bound() {
         let lines = |ranges, bytes| WriteBound { ranges, bytes }.in_lines().bytes / LINE_BYTES;
         assert_eq!(lines(3, 24), 3);
         assert_eq!(lines(3, 40), 5);

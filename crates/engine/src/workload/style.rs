@@ -67,7 +67,7 @@ mod tests {
         [ProgramForm::Plain, ProgramForm::Annotated, ProgramForm::HardwareLogged, ProgramForm::FlushFree];
 
     #[test]
-    fn a_program_has_the_annotations_of_its_form_but_the_one_left_out() {
+    fn program_has_the_annotations_of_its_form_but_the_one_left_out() {
         let granularity = LogGranularity::Line;
         for form in FORMS {
             for leave_out in [None].into_iter().chain(Omission::all().map(Some)) {

@@ -92,7 +92,7 @@ fn without_macs_every_attack_passes_and_no_promise_is_broken() {
 /// What is done to the shadow cache passes without a tree over it, and does not with one; what the power failure before had left
 /// there does not, either.
 #[test]
-fn a_shadow_cache_is_protected_by_its_tree_alone() {
+fn shadow_cache_is_protected_by_its_tree_alone() {
     let base =
         json!({"workload": "hash", "machine": "small", "transactions": 10, "attack": ["all"], "attack_every": 3});
     let shadow = |report: &Value, key: &str, attack: &str, when: &str| -> u64 {
@@ -186,7 +186,7 @@ fn what_a_running_machine_does_not_check_is_accepted() {
 
 /// Copies of every design's machine read what the program has stored, if nobody tampers with them.
 #[test]
-fn a_copy_of_any_running_machine_is_that_machine() {
+fn copy_of_any_running_machine_is_that_machine() {
     let base =
         json!({"machine": "small", "workload": "btree", "transactions": 3, "attack": ["erase"], "attack_every": 3});
     let crashable = |name: &&str| design::find(name, Variant::Hardened).unwrap().promise.crash_consistent.is_ok();
@@ -202,7 +202,7 @@ fn a_copy_of_any_running_machine_is_that_machine() {
 }
 
 #[test]
-fn the_same_request_is_attacked_in_the_same_ways() {
+fn same_request_is_attacked_in_the_same_ways() {
     let request = json!({"design": "rebuild", "workload": "rbtree", "machine": "small", "transactions": 6, "attack": ["all"], "attack_every": 3});
     assert_eq!(crash(&request)["attacks"], crash(&request)["attacks"]);
 }

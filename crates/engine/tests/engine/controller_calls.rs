@@ -89,7 +89,7 @@ fn no_handler_of_the_controller_calls_another_in_a_circle() {
 }
 
 #[test]
-fn a_circle_of_calls_is_found() {
+fn circle_of_calls_is_found() {
     let text = "impl<D: Port> Encrypted<'_, D> {\n    pub fn admit(&mut self) {\n        self.memory.serve();\n        self\n            \
                 .start();\n    }\n    fn start(&mut self) {\n        self.admit();\n    }\n}\nimpl Memory {\n    pub(super) fn \
                 serve(&self) {\n    }\n}\n";

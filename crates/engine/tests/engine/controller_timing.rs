@@ -33,7 +33,7 @@ fn held(entries: u32, high: u32, low: u32) -> Machine {
 }
 
 #[test]
-fn a_plain_read_takes_the_array_and_an_open_row_saves_the_activation() {
+fn plain_read_takes_the_array_and_an_open_row_saves_the_activation() {
     let machine = secpm();
     let t = Times::of(&machine);
     let mut system = system(&machine, "unencrypted", NoObserver);
@@ -56,7 +56,7 @@ fn reads_of_one_bank_go_one_after_another_and_those_of_two_banks_share_only_the_
 }
 
 #[test]
-fn a_pad_overlaps_the_array_when_the_counter_hits_and_follows_the_counter_when_it_misses() {
+fn pad_overlaps_the_array_when_the_counter_hits_and_follows_the_counter_when_it_misses() {
     // An array slower than the pad, and one faster.
     for (aes_latency_ns, t_rcd_ns) in [(40.0, 48.0), (200.0, 48.0), (66.0, 10.0)] {
         let mut machine = secpm();
@@ -80,7 +80,7 @@ fn a_pad_overlaps_the_array_when_the_counter_hits_and_follows_the_counter_when_i
 }
 
 #[test]
-fn a_counter_in_the_same_bank_is_read_after_its_line() {
+fn counter_in_the_same_bank_is_read_after_its_line() {
     let machine = secpm();
     let t = Times::of(&machine);
     let mut system = system(&machine, "secpm", NoObserver);
@@ -105,7 +105,7 @@ fn pads_of_reads_wait_for_a_circuit() {
 }
 
 #[test]
-fn a_write_is_acknowledged_when_it_is_queued() {
+fn write_is_acknowledged_when_it_is_queued() {
     let machine = secpm();
     let t = Times::of(&machine);
     for (name, cost) in [
@@ -131,7 +131,7 @@ fn a_write_is_acknowledged_when_it_is_queued() {
 }
 
 #[test]
-fn a_write_whose_counter_misses_fetches_it_first() {
+fn write_whose_counter_misses_fetches_it_first() {
     let machine = secpm();
     let t = Times::of(&machine);
     let mut system = system(&machine, "secpm", NoObserver);
@@ -155,7 +155,7 @@ fn writes_wait_for_a_circuit() {
 }
 
 #[test]
-fn a_full_queue_acknowledges_the_next_write_when_a_bank_has_taken_the_data_of_one() {
+fn full_queue_acknowledges_the_next_write_when_a_bank_has_taken_the_data_of_one() {
     let machine = held(4, 4, 3);
     let t = Times::of(&machine);
     let mut system = system(&machine, "unencrypted", NoObserver);
@@ -172,7 +172,7 @@ fn a_full_queue_acknowledges_the_next_write_when_a_bank_has_taken_the_data_of_on
 }
 
 #[test]
-fn a_pair_needs_two_free_slots() {
+fn pair_needs_two_free_slots() {
     let machine = held(4, 4, 3);
     let t = Times::of(&machine);
     let mut system = system(&machine, "secpm-no-cwr", NoObserver);
@@ -190,7 +190,7 @@ fn a_pair_needs_two_free_slots() {
 }
 
 #[test]
-fn a_read_of_a_queued_line_is_answered_on_the_chip() {
+fn read_of_a_queued_line_is_answered_on_the_chip() {
     let machine = held(32, 24, 8);
     let t = Times::of(&machine);
     for (name, cost) in [("unencrypted", 0), ("secpm", t.counter_cache + t.aes)] {
@@ -213,7 +213,7 @@ fn a_read_of_a_queued_line_is_answered_on_the_chip() {
 }
 
 #[test]
-fn a_read_goes_before_the_writes_that_wait_for_its_bank() {
+fn read_goes_before_the_writes_that_wait_for_its_bank() {
     let machine = secpm();
     let t = Times::of(&machine);
     let mut system = system(&machine, "unencrypted", NoObserver);
@@ -264,7 +264,7 @@ fn nothing_leaves_below_the_high_watermark_and_draining_stops_at_the_low_one() {
 }
 
 #[test]
-fn a_read_command_waits_for_the_turnaround_of_a_write_in_its_rank() {
+fn read_command_waits_for_the_turnaround_of_a_write_in_its_rank() {
     let machine = secpm();
     let t = Times::of(&machine);
     let mut system = system(&machine, "unencrypted", NoObserver);
@@ -358,7 +358,7 @@ impl Renewals {
 }
 
 #[test]
-fn a_page_under_re_encryption_holds_its_lines_until_each_is_done_and_other_pages_go_on() {
+fn page_under_re_encryption_holds_its_lines_until_each_is_done_and_other_pages_go_on() {
     let mut machine = secpm();
     machine.counters.minor_bits = 1;
     let t = Times::of(&machine);

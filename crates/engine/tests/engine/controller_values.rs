@@ -1,11 +1,7 @@
 //! What the controller answers, compared with a reference that is one map from lines to bytes: whatever a design does
 //! to counters, pads, queues and pages under re-encryption, a read finds the newest write that was sent before it.
 
-<<<<<<< HEAD
-=======
 use super::common::cases;
-use counterpoint_engine::LineSystem;
->>>>>>> 4daf997 (Tests of the engine in a third of the time: fewer transactions and designs that share a mechanism; an example that runs)
 use counterpoint_engine::config::{self, AesHold, ByteSize, CounterOrganisation, CounterPlacement, Machine, Variant};
 use counterpoint_engine::controller::Response;
 use counterpoint_engine::design::faults::Fault;
@@ -239,7 +235,7 @@ proptest! {
     #![proptest_config(cases(40))]
 
     #[test]
-    fn a_read_finds_the_newest_write_sent_before_it(machine in machines(), requests in requests()) {
+    fn read_finds_the_newest_write_sent_before_it(machine in machines(), requests in requests()) {
         for design in design::all(Variant::Hardened) {
             let compared = compare(&machine, &design, &requests);
             compared.map_err(|error| TestCaseError::fail(format!("{}: {error}", design.name)))?;
@@ -251,7 +247,7 @@ proptest! {
 /// older bytes would be written last. That is also so where pairs are appended in the order of the AES circuits and not of
 /// their counter increments.
 #[test]
-fn a_line_is_re_encrypted_after_a_write_of_it_that_has_been_encrypted() {
+fn line_is_re_encrypted_after_a_write_of_it_that_has_been_encrypted() {
     let mut runner = TestRunner::deterministic();
     let mut reencryptions = 0;
     for case in 0..100 {
@@ -284,7 +280,7 @@ fn a_line_is_re_encrypted_after_a_write_of_it_that_has_been_encrypted() {
 /// A block is evicted from a small counter cache while its write-back waits for an entry of a full queue: the write-back
 /// has nothing left to write, and completes in that event.
 #[test]
-fn a_write_back_completes_when_its_block_is_evicted() {
+fn write_back_completes_when_its_block_is_evicted() {
     let request = |gap, kind, line| Request { gap, kind, line };
     let requests = [
         request(0, Kind::Write, 192),
@@ -313,7 +309,7 @@ fn a_write_back_completes_when_its_block_is_evicted() {
     }
 }
 #[test]
-fn the_requests_meet_re_encryption_in_every_design_with_split_counters() {
+fn requests_meet_re_encryption_in_every_design_with_split_counters() {
     let mut machine = config::preset("small").unwrap();
     machine.counters.minor_bits = 1;
     let requests: Vec<Request> = (0..40)

@@ -64,7 +64,7 @@ fn until(system: &mut LineSystem<NoObserver>, end: Ps) -> Vec<(u32, Ps)> {
 }
 
 #[test]
-fn a_pair_is_ready_when_its_pad_is_done_and_its_counter_block_is_there() {
+fn pair_is_ready_when_its_pad_is_done_and_its_counter_block_is_there() {
     let machine = held(64, 16);
     let t = Times::of(&machine);
     for name in ["fca", "sca"] {
@@ -78,7 +78,7 @@ fn a_pair_is_ready_when_its_pad_is_done_and_its_counter_block_is_there() {
 }
 
 #[test]
-fn a_counter_miss_delays_the_pair_but_not_its_encryption_nor_a_write_that_is_not_counter_atomic() {
+fn counter_miss_delays_the_pair_but_not_its_encryption_nor_a_write_that_is_not_counter_atomic() {
     let machine = held(64, 16);
     let t = Times::of(&machine);
     let encrypted = LATE + t.counter_cache + t.aes;
@@ -145,7 +145,7 @@ fn draining_begins_with_the_pair_that_reaches_the_high_watermark() {
 }
 
 #[test]
-fn a_write_back_of_counters_waits_for_earlier_data_of_the_block_or_without_the_order_for_nothing() {
+fn write_back_of_counters_waits_for_earlier_data_of_the_block_or_without_the_order_for_nothing() {
     let machine = held(64, 16);
     let t = Times::of(&machine);
     let encrypted = LATE + t.counter_cache + t.aes;
@@ -174,7 +174,7 @@ fn a_write_back_of_counters_waits_for_earlier_data_of_the_block_or_without_the_o
 }
 
 #[test]
-fn a_co_located_read_decrypts_after_the_transfer_unless_the_counter_cache_knows_the_counter() {
+fn co_located_read_decrypts_after_the_transfer_unless_the_counter_cache_knows_the_counter() {
     let machine = machine();
     let t = Times::of(&machine);
     let mut plain = system(&machine, "co-located", NoObserver);
@@ -192,7 +192,7 @@ fn a_co_located_read_decrypts_after_the_transfer_unless_the_counter_cache_knows_
 }
 
 #[test]
-fn a_co_located_write_is_one_entry_with_its_counter_beside_it() {
+fn co_located_write_is_one_entry_with_its_counter_beside_it() {
     let machine = held(64, 16);
     let t = Times::of(&machine);
     for (name, lookup) in [("co-located", 0), ("co-located-cc", t.counter_cache)] {
@@ -207,7 +207,7 @@ fn a_co_located_write_is_one_entry_with_its_counter_beside_it() {
 }
 
 #[test]
-fn the_global_counter_counts_every_write_of_the_machine() {
+fn global_counter_counts_every_write_of_the_machine() {
     let machine = held(64, 16);
     for name in ["fca", "sca", "co-located", "co-located-cc"] {
         let mut system = system(&machine, name, NoObserver);

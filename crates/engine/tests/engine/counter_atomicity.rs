@@ -6,8 +6,8 @@
 //! - any other line decrypts to its contents once they were flushed, their counter was written back, and a fence
 //!   completed, until the line is stored to again.
 
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use super::common::cases;
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use counterpoint_engine::cipher::Keys;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::design;
@@ -382,7 +382,7 @@ fn what_is_covered_is_not_lost_where_everything_has_size_one_and_the_device_is_s
     }
 }
 #[test]
-fn the_reference_catches_the_published_readings_and_a_promise_too_far() {
+fn reference_catches_the_published_readings_and_a_promise_too_far() {
     let mut runner = TestRunner::deterministic();
     let both = (machine_sets(), programs());
     let cases: Vec<_> = (0..100).map(|_| both.new_tree(&mut runner).unwrap().current()).collect();

@@ -15,7 +15,7 @@ const SURVIVORS: [&str; 9] =
     ["unencrypted", "secpm-no-cwr", "secpm", "fca", "sca", "co-located", "co-located-cc", "hw-log", "easy-pm"];
 
 #[test]
-fn what_promises_to_survive_survives_every_event_on_the_small_machine() {
+fn promises_hold_after_every_event_on_the_small_machine() {
     let mut requests = Vec::new();
     for design in SURVIVORS {
         for workload in WORKLOADS {
@@ -42,7 +42,7 @@ fn what_promises_to_survive_survives_every_event_on_the_small_machine() {
 }
 
 #[test]
-fn what_promises_to_survive_survives_every_event_on_the_machine_of_the_paper() {
+fn promises_hold_after_every_event_on_the_machine_of_the_paper() {
     let of = |design, workload| json!({"design": design, "workload": workload, "transactions": 16});
     let requests = SURVIVORS.iter().flat_map(|design| WORKLOADS.iter().map(move |work| of(design, work.name)));
     everywhere(requests.collect());
@@ -52,7 +52,7 @@ fn what_promises_to_survive_survives_every_event_on_the_machine_of_the_paper() {
 const POLICIES: [&str; 4] = ["nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2"];
 
 #[test]
-fn what_promises_to_survive_survives_every_event_under_every_policy() {
+fn promises_hold_after_every_event_under_every_policy() {
     let base = json!({"machine": "small", "transactions": 30});
     let mut requests = Vec::new();
     for (design, policy) in SURVIVORS.iter().flat_map(|design| POLICIES.map(|policy| (*design, policy))) {
@@ -72,7 +72,7 @@ fn what_promises_to_survive_survives_every_event_under_every_policy() {
 }
 
 #[test]
-fn it_survives_with_other_sizes_seeds_cores_and_queues() {
+fn secpm_survives_with_other_sizes_seeds_cores_and_queues() {
     let base = json!({"design": "secpm", "workload": "btree", "machine": "small", "transactions": 60});
     let mut requests = vec![
         with(&base, json!({"workload": "array", "tx_size": 64})),
@@ -174,7 +174,7 @@ fn published_counter_atomicity_falls_where_the_hardened_holds() {
 }
 
 #[test]
-fn a_global_counter_that_is_lost_or_guessed_repeats_a_pad_after_the_reboot() {
+fn global_counter_that_is_lost_or_guessed_repeats_a_pad_after_the_reboot() {
     for register in ["volatile", "max-scan"] {
         let set = format!("counters.global_register={register}");
         let request = json!({"design": "sca", "workload": "queue", "machine": "small", "set": [set]});
@@ -186,7 +186,7 @@ fn a_global_counter_that_is_lost_or_guessed_repeats_a_pad_after_the_reboot() {
 }
 
 #[test]
-fn a_program_that_leaves_an_annotation_out_is_told_where_it_is_missed() {
+fn program_that_leaves_an_annotation_out_is_told_where_it_is_missed() {
     let rules = ["line", "durability", "atomicity", "structure"];
     for (workload, annotation, stage) in [
         ("btree", "prepare-counter-cache-writeback", "mutate"),
@@ -245,7 +245,7 @@ fn recorded_programs_survive_every_event_and_lose_their_counters_under_write_bac
 }
 
 #[test]
-fn a_sample_judges_as_many_points_as_asked_for_and_one_event_is_one_point() {
+fn sample_judges_as_many_points_as_asked_for_and_one_event_is_one_point() {
     let base = json!({"design": "secpm", "workload": "hash", "machine": "small", "transactions": 20});
     let all = assert_holds(&base);
     for points in [1, 7, 100] {
@@ -321,7 +321,7 @@ fn explorations_say_the_same_with_any_number_of_threads() {
 }
 
 #[test]
-fn the_report_has_every_key_of_the_contract() {
+fn report_has_every_key_of_the_contract() {
     let report = crash(&json!({"design": "write-back", "workload": "queue", "machine": "small", "transactions": 20}));
     let keys = |value: &Value, names: &[&str]| {
         for name in names {
@@ -338,7 +338,7 @@ fn the_report_has_every_key_of_the_contract() {
 }
 
 #[test]
-fn a_mechanism_that_is_off_is_named_and_its_violation_is_shown_again_by_one_command() {
+fn mechanism_that_is_off_is_named_and_its_violation_is_shown_again_by_one_command() {
     let request = json!({
         "design": "secpm", "workload": "linked-list", "machine": "small", "transactions": 20, "fault": "staging-register",
     });
@@ -363,7 +363,7 @@ fn faults_and_depths_that_cannot_be_had_are_refused_in_a_sentence() {
 }
 
 #[test]
-fn the_auditors_agree_with_real_boots_whatever_the_design() {
+fn auditors_agree_with_real_boots_whatever_the_design() {
     let mut requests = Vec::new();
     let names = design::names().filter(|name| !matches!(*name, "ideal" | "write-back-tree"));
     let readings = names.flat_map(|name| readings(name).into_iter().map(move |variant| (name, variant)));
@@ -412,7 +412,7 @@ proptest! {
     #![proptest_config(super::common::cases(16))]
 
     #[test]
-    fn no_setting_of_the_controller_breaks_what_promises_to_survive(
+    fn promises_hold_whatever_the_settings_of_the_controller(
         set in settings(), design in prop::sample::select(&SURVIVORS[..]), workload in prop::sample::select(WORKLOADS),
         tx_lines in 0..5u32, cores in 1..4u64, seed in 0..1_000u64,
     ) {

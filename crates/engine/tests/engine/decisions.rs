@@ -79,7 +79,7 @@ const SURVIVORS: [&str; 12] = [
 ];
 
 #[test]
-fn what_promises_to_survive_survives_under_every_decision() {
+fn promises_hold_under_every_decision() {
     let mut requests = Vec::new();
     for (number, name) in SURVIVORS.iter().enumerate() {
         for (other, sets) in DECISIONS.iter().map(|sets| sets.to_vec()).chain([together()]).enumerate() {
@@ -200,7 +200,7 @@ fn with_one_circuit(hold: AesHold, pipelined: bool) -> (Vec<u64>, Times) {
 }
 
 #[test]
-fn a_circuit_takes_the_next_line_after_its_pad_or_after_its_round() {
+fn circuit_takes_the_next_line_after_its_pad_or_after_its_round() {
     use AesHold::{UntilAdmitted, UntilEncrypted};
     for (hold, pipelined) in [(UntilAdmitted, false), (UntilAdmitted, true), (UntilEncrypted, false)] {
         let (answers, t) = with_one_circuit(hold, pipelined);

@@ -174,7 +174,7 @@ fn parts_drawn_at_random_work_or_are_refused() {
 mod drain_of_your_own;
 
 #[test]
-fn a_drain_written_in_rust_is_judged_like_any_other() {
+fn drain_written_in_rust_is_judged_like_any_other() {
     let [small, whole] = drain_of_your_own::outcomes();
     assert!(small.0 < small.1, "a battery for four lines loses some");
     assert!(whole.0 == whole.1 && whole.1 > 0, "one for all lines does not");
@@ -194,7 +194,7 @@ fn digest_with(counters: CounterPart) -> u64 {
 }
 
 #[test]
-fn a_counter_scheme_written_in_rust_takes_the_place_of_a_kind() {
+fn counter_scheme_written_in_rust_takes_the_place_of_a_kind() {
     let split = digest_with(CounterPart::Kind(CounterKind::Split));
     assert_eq!(digest_with(CounterPart::Custom(|counters| Box::new(SplitCounters::of(counters)))), split);
     assert_ne!(digest_with(CounterPart::Custom(|_| Box::new(LineCounters))), split, "another scheme is another run");

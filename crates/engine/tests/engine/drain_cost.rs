@@ -135,7 +135,7 @@ fn parts_add_up_and_are_there_where_they_mean_something() {
 }
 
 #[test]
-fn a_battery_that_does_not_support_the_drain_is_refused_by_run_and_crash() {
+fn battery_that_does_not_support_the_drain_is_refused_by_run_and_crash() {
     let refused = request("bbe", 1, &["eadr.battery=write-only"]);
     let sentence =
         "eadr.battery = write-only: design 'bbe' makes pads after power is lost and needs write-compute-order";

@@ -272,7 +272,7 @@ proptest! {
 
 /// A line becomes dirty just when another line of its page overflows: it must always wait for its done bit.
 #[test]
-fn a_line_that_turns_dirty_beside_an_overflow_waits() {
+fn line_that_turns_dirty_beside_an_overflow_waits() {
     let mut machine = config::preset("small").unwrap();
     machine.counters.minor_bits = 2;
     let mut reencrypted = 0;

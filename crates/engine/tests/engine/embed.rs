@@ -29,7 +29,7 @@ fn what_was_promised_survives_power_failures_and_memory_goes_on() {
 }
 
 #[test]
-fn a_design_that_loses_counters_is_caught() {
+fn design_that_loses_counters_is_caught() {
     let mut client = Client::new(memory("write-back", Variant::Hardened, &[]), 11);
     client.traffic(300, false);
     assert!(!client.broken_after_power_failure().is_empty());
@@ -114,7 +114,7 @@ impl BaseImage for Nothing {
 }
 
 #[test]
-fn an_embedded_memory_has_the_events_of_lines_driven_by_hand() {
+fn embedded_memory_has_the_events_of_lines_driven_by_hand() {
     for name in ["unencrypted", "secpm", "sca", "co-located-cc"] {
         let machine = config::load_machine("small", &[]).unwrap();
         let design = design::find(name, Variant::Hardened).unwrap();

@@ -29,7 +29,7 @@ fn what_is_stored_without_time_is_found_and_survives_beside_what_is_written() {
 }
 
 #[test]
-fn a_store_makes_no_event_and_counts_as_no_write() {
+fn store_makes_no_event_and_counts_as_no_write() {
     let mut memory = memory("secpm", Variant::Hardened, &[]);
     memory.step(1_000, &mut Vec::new()).unwrap();
     for line in 0..10_000 {
@@ -56,7 +56,7 @@ fn a_store_makes_no_event_and_counts_as_no_write() {
 }
 
 #[test]
-fn a_copy_goes_on_like_its_original_and_apart_from_it() {
+fn copy_goes_on_like_its_original_and_apart_from_it() {
     for name in ["unencrypted", "secpm", "sca", "secpm-tree", "easy-pm"] {
         let mut client = Client::new(memory(name, Variant::Hardened, &[]), 29);
         client.traffic(200, true);

@@ -14,7 +14,7 @@ fn settle(memory: &mut Memory) {
 }
 
 #[test]
-fn a_new_period_counts_only_what_is_sent_in_it() {
+fn new_period_counts_only_what_is_sent_in_it() {
     let mut client = Client::new(memory("secpm", Variant::Hardened, &[]), 3);
     client.traffic(200, false);
     let memory = &mut client.memory;
@@ -86,7 +86,7 @@ fn banks_and_channels_add_up_to_the_device() {
 }
 
 #[test]
-fn a_place_is_where_the_access_goes() {
+fn place_is_where_the_access_goes() {
     for design in ["unencrypted", "secpm", "secpm-no-cwr", "fca", "co-located"] {
         let set = ["device.channels=2"];
         for address in [0, 64, 4096, 5 * 4096 + 640, 1 << 22] {
@@ -106,7 +106,7 @@ fn a_place_is_where_the_access_goes() {
 }
 
 #[test]
-fn a_channel_may_have_a_limit_of_its_own() {
+fn channel_may_have_a_limit_of_its_own() {
     let set = ["device.channels=2".to_owned()];
     let setup = Setup {
         design: "secpm",
@@ -136,7 +136,7 @@ fn a_channel_may_have_a_limit_of_its_own() {
 }
 
 #[test]
-fn a_mask_keeps_the_other_bytes() {
+fn mask_keeps_the_other_bytes() {
     for design in ["unencrypted", "secpm", "sca"] {
         let mut memory = memory(design, Variant::Hardened, &[]);
         memory.load(128, &[1; 64]).unwrap();
@@ -153,7 +153,7 @@ fn a_mask_keeps_the_other_bytes() {
 }
 
 #[test]
-fn the_configuration_has_every_part_and_value() {
+fn configuration_has_every_part_and_value() {
     let memory = memory("secpm", Variant::Hardened, &["device.channels=2", "design.write_path=deferred"]);
     let found: serde_json::Value = serde_json::from_str(&memory.configuration()).unwrap();
     assert_eq!(found["design"], "secpm");

@@ -76,14 +76,14 @@ fn any_change_of_any_source_changes_the_digest() {
 }
 
 #[test]
-fn a_source_that_is_missing_is_named() {
+fn source_that_is_missing_is_named() {
     let repository = Repository::with("without-lock", FILES.iter().skip(1).copied());
     let error = digest::digest(&repository.sources()).unwrap_err();
     assert!(error.to_string().contains("Cargo.lock"), "{error}");
 }
 
 #[test]
-fn the_engine_tells_the_digest_of_the_sources_it_was_built_from() {
+fn engine_tells_the_digest_of_the_sources_it_was_built_from() {
     let engine = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sources = digest::sources(&engine.join("../../Cargo.lock"), engine).unwrap();
     assert!(sources.iter().any(|(name, _)| name.ends_with("src/config/presets/secpm.toml")), "{sources:?}");

@@ -78,7 +78,7 @@ fn every_fault() -> Vec<Value> {
 }
 
 #[test]
-fn with_every_fault_a_boot_and_the_auditors_agree() {
+fn boots_and_auditors_agree_with_every_fault() {
     let (known, random) = (that_disagreed(), every_fault());
     assert!(random.len() > 100, "{}", random.len());
     let wrong: Vec<String> = [known, random]

@@ -112,7 +112,7 @@ fn lines_of_a_chain_are_encrypted_one_after_another_and_chains_side_by_side() {
 }
 
 #[test]
-fn a_modified_line_waits_for_its_entry_the_header_and_the_metadata_of_a_chain() {
+fn modified_line_waits_for_its_entry_the_header_and_the_metadata_of_a_chain() {
     let machine = easy_pm();
     let cfb = ns_to_ps(160.0);
     let mut system = system(&machine, "easy-pm");
@@ -138,7 +138,7 @@ fn a_modified_line_waits_for_its_entry_the_header_and_the_metadata_of_a_chain() 
 }
 
 #[test]
-fn a_header_comes_after_its_lines_and_in_counter_mode_each_line_comes_with_its_counter() {
+fn header_comes_after_its_lines_and_in_counter_mode_each_line_comes_with_its_counter() {
     let machine = easy_pm();
     let mut system = system(&machine, "hw-log");
     system.begin_transaction(0, 0);
@@ -163,7 +163,7 @@ fn a_header_comes_after_its_lines_and_in_counter_mode_each_line_comes_with_its_c
 }
 
 #[test]
-fn the_counters_of_an_asynchronous_log_stay_in_the_counter_cache() {
+fn counters_of_an_asynchronous_log_stay_in_the_counter_cache() {
     let machine = easy_pm();
     let mut system = system(&machine, "alc");
     system.begin_transaction(0, 0);
@@ -176,7 +176,7 @@ fn the_counters_of_an_asynchronous_log_stay_in_the_counter_cache() {
 }
 
 #[test]
-fn a_store_waits_while_the_log_manager_holds_all_it_may() {
+fn store_waits_while_the_log_manager_holds_all_it_may() {
     let mut machine = easy_pm();
     machine.log.pending_entries = 2;
     let mut system = system(&machine, "easy-pm");
@@ -189,7 +189,7 @@ fn a_store_waits_while_the_log_manager_holds_all_it_may() {
 }
 
 #[test]
-fn the_thirty_third_transaction_waits_for_registers() {
+fn thirty_third_transaction_waits_for_registers() {
     let machine = easy_pm();
     let mut system = system(&machine, "hw-log");
     for core in 0..34 {
@@ -217,7 +217,7 @@ fn the_thirty_third_transaction_waits_for_registers() {
 }
 
 #[test]
-fn a_log_that_is_too_small_is_said_to_be() {
+fn log_that_is_too_small_is_said_to_be() {
     for name in ["hw-log", "alc", "easy-pm"] {
         let mut machine = easy_pm();
         (machine.log.buckets, machine.log.bucket_records) = (2, 1);
@@ -237,7 +237,7 @@ fn a_log_that_is_too_small_is_said_to_be() {
 }
 
 #[test]
-fn a_log_is_freed_when_nothing_of_it_is_on_its_way_and_its_buckets_are_used_in_turn() {
+fn log_is_freed_when_nothing_of_it_is_on_its_way_and_its_buckets_are_used_in_turn() {
     let mut machine = easy_pm();
     (machine.log.buckets, machine.log.bucket_records) = (3, 2);
     for name in ["hw-log", "easy-pm"] {
@@ -271,7 +271,7 @@ fn a_log_is_freed_when_nothing_of_it_is_on_its_way_and_its_buckets_are_used_in_t
 }
 
 #[test]
-fn an_entry_on_its_way_delays_the_end() {
+fn entry_on_its_way_delays_the_end() {
     let machine = easy_pm();
     let mut system = system(&machine, "easy-pm");
     system.begin_transaction(0, 3);
@@ -319,7 +319,7 @@ fn stored(system: &LineSystem<Watcher>, line: u64) -> LineBytes {
 }
 
 #[test]
-fn the_chains_of_a_bucket_decrypt_from_its_initial_vectors_alone() {
+fn chains_of_a_bucket_decrypt_from_its_initial_vectors_alone() {
     let machine = easy_pm();
     let mut system = system(&machine, "easy-pm");
     // Records of 7, of 2 (closed early by a write of line 8) and of 7 lines, in one bucket; line 0 is logged again.
@@ -381,7 +381,7 @@ fn initial_vectors_are_drawn_for_each_allocation_or_kept_for_a_buckets_life() {
 }
 
 #[test]
-fn the_log_lies_beyond_what_programs_can_use() {
+fn log_lies_beyond_what_programs_can_use() {
     let machine = easy_pm();
     let design = design::find("easy-pm", Variant::Hardened).unwrap();
     let geometry = Geometry::of(&machine);

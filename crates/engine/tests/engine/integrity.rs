@@ -32,7 +32,7 @@ pub fn all(options: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn what_protects_integrity_survives_every_event_on_the_small_machine() {
+fn protected_memory_survives_every_event_on_the_small_machine() {
     // Each workload with half of the designs; attacks find the others whole, too.
     let requests = all(&json!({"machine": "small", "transactions": 20})).into_iter().enumerate();
     let requests = requests.filter(|(place, _)| !(place + place / WORKLOADS.len()).is_multiple_of(2));
@@ -42,7 +42,7 @@ fn what_protects_integrity_survives_every_event_on_the_small_machine() {
 }
 
 #[test]
-fn it_survives_with_other_macs_trees_and_caches() {
+fn protected_memory_survives_with_other_macs_trees_and_caches() {
     let sets = [
         json!(["integrity.mac_placement=beside", "integrity.mac_bits=128"]),
         json!(["integrity.mac_placement=ecc", "integrity.mac_bits=56", "integrity.tree_arity=16"]),
@@ -65,7 +65,7 @@ fn it_survives_with_other_macs_trees_and_caches() {
 }
 
 #[test]
-fn it_survives_power_that_fails_again_and_on_the_machine_of_the_paper() {
+fn protected_memory_survives_power_that_fails_again_and_on_the_machine_of_the_paper() {
     let again = json!({"machine": "small", "transactions": 2, "nested": true});
     let of = |design: &str, work: &str| with(&again, json!({"design": design, "workload": work}));
     // The recovery of the queue and of the tree writes so much that a page is re-encrypted. That of the tree, which splits a
@@ -120,7 +120,7 @@ fn nodes_whose_minor_counters_overflow_vouch_for_all_their_children() {
 /// So does a boot, whose writes count. Each of these writes the page below one node and a line below the node beside it, which
 /// it verifies before.
 #[test]
-fn a_boot_that_overflows_a_minor_counter_vouches_for_all_children_of_the_node() {
+fn boot_that_overflows_a_minor_counter_vouches_for_all_children_of_the_node() {
     let mut memory = memory("strict-counter-tree", Variant::Hardened, &["integrity.tree_arity=32"]);
     memory.step(0, &mut Vec::new()).unwrap();
     for boot in 1..67 {
@@ -145,7 +145,7 @@ fn lines_of_bits_that_have_left_the_chip_survive() {
 /// A write waits for the hashes of a tree over what the metadata caches can hold, whatever they hold: the figures of
 /// docs/integrity.md.
 #[test]
-fn a_larger_counter_cache_makes_each_write_wait_for_more_hashes() {
+fn larger_counter_cache_makes_each_write_wait_for_more_hashes() {
     for (design, size, hashes) in
         [("star", "1MiB", 5), ("star", "64MiB", 7), ("anubis-asit", "1MiB", 6), ("anubis-asit", "64MiB", 8)]
     {

@@ -71,7 +71,7 @@ fn what_is_interrupted_in_a_later_schedule_keeps_the_earlier_ones() {
 }
 
 #[test]
-fn the_search_for_the_smallest_run_keeps_the_verdict_when_it_is_interrupted() {
+fn search_for_the_smallest_run_keeps_the_verdict_when_it_is_interrupted() {
     let request = request("write-back", &json!({}));
     // More transactions than the exploration itself has.
     let part = interrupted_after(41, &request).unwrap();
@@ -96,7 +96,7 @@ fn refused(design: &str, more: &Value) -> String {
 }
 
 #[test]
-fn there_is_no_verdict_over_no_crash() {
+fn run_without_a_crash_point_has_no_verdict() {
     let events = whole(&request("secpm", &json!({"transactions": 2})))["crash_points"].as_u64().unwrap();
     for design in ["secpm", "write-back", "unencrypted", "bbe"] {
         let sentence = refused(design, &json!({"transactions": 2, "at_event": 999_999_999}));
@@ -115,7 +115,7 @@ fn there_is_no_verdict_over_no_crash() {
 }
 
 #[test]
-fn a_crash_before_the_first_store_judges_nothing() {
+fn crash_before_the_first_store_judges_nothing() {
     let sentence = refused("secpm", &json!({"transactions": 2, "at_event": 1}));
     assert!(sentence.starts_with("at_event: 1 comes before the program stores anything"), "{sentence}");
     let first: u64 =
@@ -125,7 +125,7 @@ fn a_crash_before_the_first_store_judges_nothing() {
 }
 
 #[test]
-fn a_legal_state_needs_a_fence() {
+fn legal_state_needs_a_fence() {
     let legal = |event: u64| json!({"transactions": 2, "explore": "legal", "at_event": event});
     let sentence = refused("secpm", &legal(999_999_999));
     let last: u64 = sentence.rsplit(' ').next().unwrap().parse().unwrap();
@@ -140,7 +140,7 @@ fn a_legal_state_needs_a_fence() {
 }
 
 #[test]
-fn a_verdict_says_whether_secrets_were_looked_for() {
+fn verdict_says_whether_secrets_were_looked_for() {
     for (design, secret) in [("secpm", true), ("unencrypted", false), ("eadr", false), ("bbe", true)] {
         assert_eq!(whole(&request(design, &json!({"transactions": 1})))["secret"], secret, "{design}");
     }

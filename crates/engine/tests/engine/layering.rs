@@ -57,7 +57,7 @@ const ROOMS: &[(&str, &str)] = &[
 
 /// ARCHITECTURE.md draws the rooms in the order in which they import each other, and no others.
 #[test]
-fn the_drawing_has_every_room_in_its_order() {
+fn drawing_has_every_room_in_its_order() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md")).unwrap();
     let (_, drawing) = page.split_once("    crates/engine/src/ ").unwrap();
     let names = drawing.lines().skip(1).map_while(|line| line.strip_prefix("      "));
@@ -112,7 +112,7 @@ fn every_room_is_drawn_above_what_it_imports() {
 }
 
 #[test]
-fn a_room_imports_what_is_drawn_and_nothing_else() {
+fn room_imports_what_is_drawn_and_nothing_else() {
     let program = program();
     for (room, drawn) in ROOMS {
         let drawn: BTreeSet<&str> = drawn.split_whitespace().collect();
@@ -258,7 +258,7 @@ fn tests_are_told_from_the_program_wherever_they_stand() {
 const NOUNS: [&str; 6] = ["Counter", "Request", "Scene", "Source", "Timeline", "WritePath"];
 
 #[test]
-fn a_noun_of_the_house_is_defined_once() {
+fn noun_of_the_house_is_defined_once() {
     let mut defined: BTreeMap<&str, Vec<PathBuf>> = NOUNS.map(|noun| (noun, Vec::new())).into();
     for file in sources_of("engine") {
         let names = file.syntax.items.iter().filter_map(|item| match item {

@@ -32,7 +32,7 @@ fn assert_broken(request: &Value) {
 }
 
 #[test]
-fn what_promises_to_survive_survives_in_every_legal_state() {
+fn promises_hold_in_every_legal_state() {
     everywhere(&SURVIVORS, "hardened").par_iter().for_each(|request| {
         // Its log entries are so long that torn ones have more states than can be judged.
         let too_many = request["workload"] == "bplus-tree";
@@ -95,7 +95,7 @@ fn what_a_schedule_shows_broken_is_broken_among_all_legal_states() {
 }
 
 #[test]
-fn the_same_request_gives_the_same_report() {
+fn same_request_gives_the_same_report() {
     for (design, variant) in [("secpm", "hardened"), ("sca", "published"), ("write-back", "hardened")] {
         let request = with(&request(design, variant, "btree"), json!({"states": 50}));
         let [first, second] = [(); 2].map(|()| {
@@ -160,7 +160,7 @@ fn other_schedules_reach_other_states_and_one_of_them_is_shown_again() {
 }
 
 #[test]
-fn a_disturbed_run_is_as_long_as_its_program_and_not_as_its_computation() {
+fn disturbed_run_is_as_long_as_its_program_and_not_as_its_computation() {
     let crashes = |schedule: u64, think: u64| {
         let request = json!({
             "design": "secpm", "workload": "btree", "transactions": 2, "footprint": 65536, "schedule": schedule,

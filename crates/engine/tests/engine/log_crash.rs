@@ -68,7 +68,7 @@ fn asynchronous_log_counters_are_lost() {
 }
 
 #[test]
-fn the_published_readings_recover_and_repeat_pads_where_a_line_is_evicted() {
+fn published_readings_recover_and_repeat_pads_where_a_line_is_evicted() {
     for design in HOLDING {
         let request = json!({
             "design": design, "workload": "array", "machine": "small", "variant": "published",
@@ -105,7 +105,7 @@ fn initial_vectors_that_a_bucket_keeps_repeat_pads() {
 }
 
 #[test]
-fn a_log_that_is_too_small_is_one_sentence() {
+fn log_that_is_too_small_is_one_sentence() {
     for design in ["hw-log", "alc", "easy-pm"] {
         let sentence = refusal(&json!({
             "design": design, "workload": "btree", "machine": "small", "tx_size": 4096, "transactions": 3,

@@ -53,7 +53,7 @@ fn stores(logged: bool, lines: u64) -> Vec<Op> {
 
 /// Logging must not change the number of accesses that the first level reports.
 #[test]
-fn a_store_that_waits_for_the_log_is_one_hit() {
+fn store_that_waits_for_the_log_is_one_hit() {
     let [logged, plain] = [true, false].map(|logged| {
         let system = run(stores(logged, 20));
         let counts = system.cache.counts();
@@ -64,7 +64,7 @@ fn a_store_that_waits_for_the_log_is_one_hit() {
 
 /// A full line that goes past the caches is modified data, too.
 #[test]
-fn a_non_temporal_store_in_a_transaction_is_logged() {
+fn non_temporal_store_in_a_transaction_is_logged() {
     let store = |n: u64| Op::NonTemporalStore { address: 640 + n * 16, length: 16, bytes: 0 };
     let system =
         run(vec![Op::TxBegin, Op::LoggedTxBegin, store(0), store(1), store(2), store(3), Op::LoggedTxEnd, Op::TxEnd]);

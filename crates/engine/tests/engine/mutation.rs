@@ -233,7 +233,7 @@ fn every_fault_has_a_row() {
 
 /// A stamp of one bit distinguishes two epochs: the third has the stamp of the first.
 #[test]
-fn a_stamp_of_one_bit_fails_when_recovery_is_cut_short_twice() {
+fn stamp_of_one_bit_fails_when_recovery_is_cut_short_twice() {
     let of = |nested| again(row(Fault::EpochBits, "sepencr", "array", LOST), nested);
     let broken = Fault::EpochBits.apply(&design::find("sepencr", Variant::Hardened).unwrap()).unwrap();
     for nested in [0, 1] {

@@ -63,7 +63,7 @@ fn flush_page(name: &str, variant: Variant, machine: &Machine, gap: u64) -> (Con
 }
 
 #[test]
-fn a_page_of_log_takes_128_line_writes_without_reduction_and_65_with_it() {
+fn page_of_log_takes_128_line_writes_without_reduction_and_65_with_it() {
     for variant in [Variant::Published, Variant::Hardened] {
         for gap in [0, 1_000, 500_000] {
             for (name, lines, block_writes) in [("unencrypted", 64, 0), ("secpm-no-cwr", 128, 64), ("secpm", 65, 1)] {

@@ -70,7 +70,7 @@ fn rules(report: &CrashReport) -> Vec<Rule> {
 }
 
 #[test]
-fn nothing_is_lost_or_leaked_at_any_event() {
+fn persistent_caches_lose_and_leak_nothing_at_any_event() {
     let cases: Vec<(&str, &str, u16)> = with_persistent_caches()
         .into_iter()
         .flat_map(|name| WORKLOADS.iter().map(move |workload| (name, workload.name)))
@@ -87,7 +87,7 @@ fn nothing_is_lost_or_leaked_at_any_event() {
 }
 
 #[test]
-fn nothing_is_lost_or_leaked_when_power_fails_again_at_any_step_of_the_recovery() {
+fn persistent_caches_lose_and_leak_nothing_when_power_fails_again_at_any_step_of_the_recovery() {
     let cases: Vec<(&str, &str)> = ["bbe", "sepencr"]
         .iter()
         .flat_map(|&name| WORKLOADS.iter().map(move |workload| (name, workload.name)))
@@ -138,7 +138,7 @@ fn published_bbe_takes_the_wrong_counter_once_a_clean_slot_was_skipped() {
 
 /// The hardened counters of slots with the published way into the caches: only litmus test 10 remains.
 #[test]
-fn a_shadow_cache_that_is_consumed_into_the_caches_is_lost_at_a_second_power_failure() {
+fn shadow_cache_that_is_consumed_into_the_caches_is_lost_at_a_second_power_failure() {
     let hardened = find("bbe", Variant::Hardened);
     let into = RecoveryStep::RestoreShadow { stamp: StampSource::Metadata, into: RestoreInto::Caches };
     let design = Design { recovery: vec![RecoveryStep::ResumeReencryption, into], ..hardened };
@@ -149,7 +149,7 @@ fn a_shadow_cache_that_is_consumed_into_the_caches_is_lost_at_a_second_power_fai
 }
 
 #[test]
-fn a_design_that_computes_on_a_battery_that_only_writes_is_caught_in_the_act() {
+fn design_that_computes_on_a_battery_that_only_writes_is_caught_in_the_act() {
     /// bbe's drain with the wrong statement that it needs no battery.
     struct Understated;
     impl DrainMechanism for Understated {
@@ -195,7 +195,7 @@ fn lines_that_rest_in_the_clear_leave_in_the_clear() {
 }
 
 #[test]
-fn a_boot_counter_that_does_not_go_up_repeats_the_pads_of_the_caches() {
+fn boot_counter_that_does_not_go_up_repeats_the_pads_of_the_caches() {
     let restore = RecoveryStep::RestoreShadow { stamp: StampSource::Metadata, into: RestoreInto::Memory };
     let broken =
         Design { recovery: vec![RecoveryStep::ResumeReencryption, restore], ..find("sepencr", Variant::Hardened) };
@@ -242,13 +242,13 @@ impl DrainMechanism for FirstLevelOnly {
 }
 
 #[test]
-fn a_drain_that_forgets_a_level() {
+fn drain_that_forgets_a_level() {
     let broken = drained_by("sepencr", CrashDrain::Custom(&FirstLevelOnly));
     caught(&broken, &Case::of("btree"), LOST);
 }
 
 #[test]
-fn a_drain_that_writes_older_copies_over_newer_ones() {
+fn drain_that_writes_older_copies_over_newer_ones() {
     let oldest_last = DrainParts { copies: DrainCopies::Every, ..DrainParts::default() };
     let broken = drained_by("eadr", CrashDrain::Parts(oldest_last));
     caught(&broken, &Case::of("btree"), LOST);

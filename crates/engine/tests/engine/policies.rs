@@ -23,7 +23,7 @@ fn write_rows<O: Observer>(system: &mut LineSystem<O>, at: Ps, count: u32) {
 }
 
 #[test]
-fn a_drained_queue_takes_no_write_and_no_bank_reads() {
+fn drained_queue_takes_no_write_and_no_bank_reads() {
     let sets = ["controller.wpq_entries=4", "controller.wpq_high_watermark=4", "controller.wpq_low_watermark=2"];
     let machine = machine("nvmain-frfcfs-wqf", &sets);
     let t = Times::of(&machine);
@@ -72,7 +72,7 @@ fn one_queue_serves_reads_and_writes_in_the_order_of_their_arrival() {
 }
 
 #[test]
-fn an_open_row_serves_no_more_than_its_limit_while_another_row_waits() {
+fn open_row_serves_no_more_than_its_limit_while_another_row_waits() {
     for (policy, limit) in [("nvmain-frfcfs", 2), ("dramsim2", 2), ("dramsim2", 4)] {
         let machine = machine(policy, &[&format!("controller.row_hit_limit={limit}")]);
         let mut system = system(&machine, "unencrypted", NoObserver);
@@ -93,7 +93,7 @@ fn an_open_row_serves_no_more_than_its_limit_while_another_row_waits() {
 }
 
 #[test]
-fn the_bus_turns_to_writes_by_thresholds_and_writes_of_a_line_merge() {
+fn bus_turns_to_writes_by_thresholds_and_writes_of_a_line_merge() {
     let sets = [
         "controller.wpq_entries=8",
         "controller.wpq_high_watermark=6",
@@ -127,7 +127,7 @@ fn the_bus_turns_to_writes_by_thresholds_and_writes_of_a_line_merge() {
 }
 
 #[test]
-fn a_write_that_is_acknowledged_when_written_is_programmed_by_then() {
+fn write_that_is_acknowledged_when_written_is_programmed_by_then() {
     for policy in ["continuous", "nvmain-frfcfs", "dramsim2"] {
         let sets = ["controller.write_acknowledged=written", "controller.wpq_issue_when_idle=true"];
         let machine = machine(policy, &sets);
@@ -147,7 +147,7 @@ fn a_write_that_is_acknowledged_when_written_is_programmed_by_then() {
 }
 
 #[test]
-fn an_answer_takes_what_lies_between_bus_and_core() {
+fn answer_takes_what_lies_between_bus_and_core() {
     let machine = machine("continuous", &["controller.answer_latency_ns=20"]);
     let t = Times::of(&machine);
     let mut system = system(&machine, "unencrypted", NoObserver);

@@ -73,7 +73,7 @@ fn caught(broken: &Design, workload: &str, sets: &[&str], rule: Rule) {
 }
 
 #[test]
-fn a_status_register_that_does_not_survive() {
+fn status_register_that_does_not_survive() {
     let broken = Design {
         registers: Registers::default().with(RegisterName::ReencryptionStatus, Domain::Volatile),
         ..intact("secpm")
@@ -95,7 +95,7 @@ fn pairs_appended_in_the_order_of_their_circuits_when_counters_coalesce() {
 }
 
 #[test]
-fn a_counter_that_is_appended_apart_from_its_data() {
+fn counter_that_is_appended_apart_from_its_data() {
     for name in ["secpm", "secpm-no-cwr"] {
         let mut broken = intact(name);
         broken.encryption.as_mut().unwrap().write_path = WritePath::WriteThrough;
@@ -105,7 +105,7 @@ fn a_counter_that_is_appended_apart_from_its_data() {
 }
 
 #[test]
-fn a_counter_that_stays_in_the_cache() {
+fn counter_that_stays_in_the_cache() {
     // No overflow: a status register that names a major counter which was never written is a fault of its own.
     let sets = ["counters.minor_bits=7"];
     let mut broken = secpm_with(|parts| parts.write_path = WritePath::Deferred);
@@ -125,7 +125,7 @@ fn write_reduction_does_not_save_a_counter_that_stays_in_the_cache() {
 
 /// The counter is incremented in its cache and never leaves it, not even when it is evicted.
 #[test]
-fn a_counter_that_is_forgotten_and_counts_again() {
+fn counter_that_is_forgotten_and_counts_again() {
     let sets = ["counters.minor_bits=7", "controller.counter_cache_size=64B", "controller.counter_cache_ways=1"];
     let broken = secpm_with(|parts| parts.write_path = WritePath::CounterDropped);
     caught(&broken, "array", &sets, Rule::PadReuse);
@@ -150,12 +150,12 @@ fn data_that_is_ready_without_its_counter() {
 }
 
 #[test]
-fn a_counter_block_that_carries_a_neighbours_counter_too_early() {
+fn counter_block_that_carries_a_neighbours_counter_too_early() {
     caught(&family_with("fca", |parts| parts.update = CounterUpdate::AtBump), "linked-list", &[], Rule::Line);
 }
 
 #[test]
-fn a_counter_write_back_that_does_not_wait_for_its_data() {
+fn counter_write_back_that_does_not_wait_for_its_data() {
     let broken = family_with("sca", |parts| parts.writeback_order = WritebackOrder::AtOnce);
     caught(&broken, "array", &[], Rule::Line);
     caught(&broken, "linked-list", &[], Rule::Durability);
@@ -173,7 +173,7 @@ fn selective_counter_atomicity_sold_as_full() {
 }
 
 #[test]
-fn a_global_counter_that_is_lost_repeats_pads() {
+fn global_counter_that_is_lost_repeats_pads() {
     for name in ["fca", "sca", "co-located", "co-located-cc"] {
         let report = judge(&intact(name), "hash", &["counters.global_register=volatile"]);
         assert_eq!(rules(&report), [Rule::PadReuse], "{name}");
@@ -231,7 +231,7 @@ fn log_metadata_registers_that_do_not_survive() {
 }
 
 #[test]
-fn a_boot_that_does_not_undo_what_the_hardware_logged() {
+fn boot_that_does_not_undo_what_the_hardware_logged() {
     for name in ["hw-log", "easy-pm"] {
         let broken = logging_with(name, |design| design.recovery = vec![RecoveryStep::ResumeReencryption]);
         caught(&broken, "array", &[], Rule::Atomicity);

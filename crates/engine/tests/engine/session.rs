@@ -27,7 +27,7 @@ fn run(session: &Session, seeds: &[u64]) -> Vec<String> {
 }
 
 #[test]
-fn the_second_of_two_equal_runs_populates_nothing_and_has_the_same_events() {
+fn second_of_two_equal_runs_populates_nothing_and_has_the_same_events() {
     let session = Session::new(4, 1 << 20);
     let plain = api::run_many(&request(&[1]), 1, &|_, _| {}, &Arc::default()).unwrap();
     assert_eq!(run(&session, &[1]), digests(&plain));

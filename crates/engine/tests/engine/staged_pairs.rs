@@ -40,7 +40,7 @@ fn one_block() -> config::Machine {
 /// Lines 0 and 1 share a counter block. Line 0 is flushed: its pair is staged with the block at that time. Line 1,
 /// evicted, gets its counter after that. Then the block itself is written before the staged pair.
 #[test]
-fn a_staged_pair_does_not_overwrite_a_newer_counter_block_that_was_evicted() {
+fn staged_pair_does_not_overwrite_a_newer_counter_block_that_was_evicted() {
     for name in ["hw-log", "alc", "easy-pm"] {
         let mut machine = one_block();
         machine.controller.aes_latency_ns = 400.0;
@@ -61,7 +61,7 @@ fn a_staged_pair_does_not_overwrite_a_newer_counter_block_that_was_evicted() {
 }
 
 #[test]
-fn a_staged_pair_does_not_overwrite_a_newer_counter_block_that_was_written_back() {
+fn staged_pair_does_not_overwrite_a_newer_counter_block_that_was_written_back() {
     for name in ["hw-log", "alc", "easy-pm"] {
         let mut system = reading(&one_block(), name, Variant::Published, NoObserver);
         system.read(0, Line(0), 0);

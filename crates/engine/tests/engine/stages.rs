@@ -43,7 +43,7 @@ fn table(report: &Value) -> Vec<[&'static str; 5]> {
 }
 
 #[test]
-fn the_tables_of_secpm_come_out() {
+fn tables_of_secpm_come_out() {
     let expected = |mutate, commit| {
         [
             ["wrong", "wrong", "correct", "correct", "yes"],
@@ -104,7 +104,7 @@ fn programs_without_a_log_of_their_own_have_no_stages() {
 }
 
 #[test]
-fn a_sample_or_other_explorations_are_refused() {
+fn sample_or_other_explorations_are_refused() {
     for more in
         [json!({"points": 10}), json!({"at_event": 3}), json!({"explore": "legal"}), json!({"explore": "schedules"})]
     {

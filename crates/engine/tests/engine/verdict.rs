@@ -28,7 +28,7 @@ fn rules(report: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_fault_of_every_transaction_shrinks_to_the_smallest_run_there_is() {
+fn fault_of_every_transaction_shrinks_to_the_smallest_run_there_is() {
     let request = json!({"design": "write-back", "workload": "btree", "machine": "small", "cores": 2, "warmup": 3,
         "transactions": 20});
     let report = explained(&request);
@@ -43,7 +43,7 @@ fn a_fault_of_every_transaction_shrinks_to_the_smallest_run_there_is() {
 
 /// A log without end tags is wrong from the second lap on, when old records are under new ones.
 #[test]
-fn a_fault_that_needs_several_transactions_keeps_no_more_than_it_needs() {
+fn fault_that_needs_several_transactions_keeps_no_more_than_it_needs() {
     let request = json!({"design": "unencrypted", "workload": "hash", "machine": "small", "leave_out": "log-end-tag"});
     let report = explained(&request);
     assert!(rules(&report).contains(&"atomicity"), "{:?}", rules(&report));
@@ -95,7 +95,7 @@ const STEPS: [(&str, bool); 7] = [
 ];
 
 #[test]
-fn a_program_without_a_step_fails_without_any_encryption() {
+fn program_without_a_step_fails_without_any_encryption() {
     for (step, shown) in STEPS {
         let request = json!({"design": "unencrypted", "workload": "btree", "leave_out": step});
         let report = crash(&with(&request, json!({"blame": true})));
@@ -107,7 +107,7 @@ fn a_program_without_a_step_fails_without_any_encryption() {
 }
 
 #[test]
-fn a_step_that_a_program_does_not_have_cannot_be_left_out() {
+fn step_that_a_program_does_not_have_cannot_be_left_out() {
     for (design, workload, step) in [
         ("unencrypted", "linked-list", "log-end-tag"),
         ("secpm", "linked-list", "mutate-fence"),
@@ -120,7 +120,7 @@ fn a_step_that_a_program_does_not_have_cannot_be_left_out() {
 }
 
 #[test]
-fn the_verdict_is_told_apart() {
+fn verdict_is_told_apart() {
     let cases = [
         // (request, who, what the sentence says)
         (json!({"design": "write-back", "workload": "queue"}), "design", "'unencrypted' recovered from"),

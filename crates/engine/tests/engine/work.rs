@@ -28,7 +28,7 @@ fn events_a_request(design: &str, entries: u64) -> f64 {
 }
 
 #[test]
-fn a_request_takes_two_events_and_an_encrypted_one_five_however_long_the_queues_are() {
+fn request_takes_two_events_and_an_encrypted_one_five_however_long_the_queues_are() {
     for entries in [16, 64, 512] {
         for (design, most) in [("unencrypted", 2.1), ("secpm", 5.1)] {
             let events = events_a_request(design, entries);

@@ -20,7 +20,7 @@ fn description(auditor: &Auditor) -> &str {
 }
 
 #[test]
-fn a_visible_store_must_leave_or_have_persisted_and_fences_add_nothing() {
+fn visible_store_must_leave_or_have_persisted_and_fences_add_nothing() {
     let mut auditor = auditor(None);
     assert!(lose(&mut auditor, &[]));
     auditor.flushed(0, 0, OLD[0]);
@@ -131,7 +131,7 @@ fn of_several_copies_that_of_the_highest_level_wins() {
 }
 
 #[test]
-fn a_slot_counts_if_its_tag_is_valid_and_its_stamp_has_not_been_consumed() {
+fn slot_counts_if_its_tag_is_valid_and_its_stamp_has_not_been_consumed() {
     let entry = |valid, stamp| states(0, &[None, None, None, Some((FRESH, valid, stamp))]);
     let registers = ShadowRegisters { incr_counter: 9, boot_counter: 3, consumed: 6, root: [0; 64] };
     // Source, counter of the pad, valid, stamp: whether the line is found.
@@ -196,7 +196,7 @@ fn zeroes_are_a_secret_only_where_the_program_has_stored_them() {
 }
 
 #[test]
-fn a_design_that_promises_no_secrecy_may_let_lines_leave_as_they_are() {
+fn design_that_promises_no_secrecy_may_let_lines_leave_as_they_are() {
     let mut auditor = Auditor::new(AuditSetup { cipher: None, secret: false, ..setup(None, None) });
     store(&mut auditor, OLD[0], 5);
     assert!(!lose(&mut auditor, &[]));
@@ -207,7 +207,7 @@ fn a_design_that_promises_no_secrecy_may_let_lines_leave_as_they_are() {
 }
 
 #[test]
-fn a_pad_that_meets_another_plaintext_on_battery_is_found() {
+fn pad_that_meets_another_plaintext_on_battery_is_found() {
     let mut auditor = auditor(Some(StampSource::Metadata));
     let tags = states(0, &[Some((OLD[0], true, 1)), Some((FRESH, true, 1))]);
     store(&mut auditor, OLD[0], 5);
@@ -229,7 +229,7 @@ fn a_pad_that_meets_another_plaintext_on_battery_is_found() {
 }
 
 #[test]
-fn a_pad_of_the_run_is_used_for_a_power_loss_too_and_the_other_way_round_it_is_not() {
+fn pad_of_the_run_is_used_for_a_power_loss_too_and_the_other_way_round_it_is_not() {
     let mut auditor = auditor(None);
     store(&mut auditor, FRESH, 5);
     // In this future the line leaves with the counter that it then gets in the run.
@@ -256,7 +256,7 @@ fn encrypted_anew(except: Option<Line>) -> Vec<DrainedWrite> {
 }
 
 #[test]
-fn a_line_that_is_encrypted_anew_on_battery_is_held_against_what_it_held() {
+fn line_that_is_encrypted_anew_on_battery_is_held_against_what_it_held() {
     let mut auditor = auditor(None);
     store(&mut auditor, FRESH, 5);
     // The page of the line that leaves overflows.
@@ -306,7 +306,7 @@ fn after_a_loss(value: u8) -> Auditor {
 }
 
 #[test]
-fn a_second_power_loss_may_repeat_a_pad_for_the_same_bytes_only() {
+fn second_power_loss_may_repeat_a_pad_for_the_same_bytes_only() {
     for (counter, value, clean) in [(1, 5, true), (2, 6, true), (1, 6, false)] {
         let mut auditor = after_a_loss(5);
         let mut watch = auditor.boot_watch();
@@ -326,7 +326,7 @@ fn a_second_power_loss_may_repeat_a_pad_for_the_same_bytes_only() {
 }
 
 #[test]
-fn a_line_that_rests_in_the_clear_after_a_boot_leaves_so_at_the_second_power_loss() {
+fn line_that_rests_in_the_clear_after_a_boot_leaves_so_at_the_second_power_loss() {
     let mut auditor = after_a_loss(5);
     let mut watch = auditor.boot_watch();
     let resting = DrainedWrite { in_the_clear: false, ..in_the_clear(OLD[0], NEW) };
@@ -337,7 +337,7 @@ fn a_line_that_rests_in_the_clear_after_a_boot_leaves_so_at_the_second_power_los
 }
 
 #[test]
-fn the_boot_and_the_boot_after_a_second_power_loss_are_watched_against_all_that_left() {
+fn boot_and_the_boot_after_a_second_power_loss_are_watched_against_all_that_left() {
     let write = |watch: &mut crate::audit::BootWatch<'_>, minor, value| {
         watch.write_arrived(0, OLD[0], &[value; 64]);
         watch.persisted(0, MediaLine::data(OLD[0]), &crypt(OLD[0], 0, minor, &[value; 64]));
@@ -368,7 +368,7 @@ fn the_boot_and_the_boot_after_a_second_power_loss_are_watched_against_all_that_
 }
 
 #[test]
-fn the_pads_of_the_next_power_loss_must_be_fresh() {
+fn pads_of_the_next_power_loss_must_be_fresh() {
     let pad = |slot: u64, counter| crypt(Line((1 << 20) + slot), counter, 0, &[0; 64]);
     for (slot, counter, fresh) in [(0, 2, true), (1, 1, true), (0, 1, false)] {
         let mut auditor = after_a_loss(5);
@@ -435,14 +435,14 @@ fn run(drained: impl Fn(Line, u64) -> bool) -> Auditor {
 }
 
 #[test]
-fn a_flush_free_program_recovers_from_what_its_caches_let_leave() {
+fn flush_free_program_recovers_from_what_its_caches_let_leave() {
     let auditor = run(|_, _| true);
     assert_eq!((rules(&auditor), auditor.violation_count()), (vec![], 0));
     assert!(auditor.recovered_line(DATA[0]) == Some([3; 64]));
 }
 
 #[test]
-fn a_data_line_that_stays_behind_breaks_its_transaction_too() {
+fn data_line_that_stays_behind_breaks_its_transaction_too() {
     let auditor = run(|line, number| line != DATA[1] || number != 1);
     let found = rules(&auditor);
     assert!(found.contains(&(Rule::Line, DATA[1])), "{found:?}");

@@ -43,7 +43,7 @@ fn rules(auditor: &Auditor) -> Vec<Rule> {
 }
 
 #[test]
-fn a_correct_log_breaks_no_rule() {
+fn correct_log_breaks_no_rule() {
     for layout in LAYOUTS {
         for counters in [EIGHT, CounterLayout::Split { minor_bits: 7 }] {
             for fault in [LogFault::None, LogFault::CountEarly] {
@@ -96,7 +96,7 @@ fn initial_vectors_that_a_bucket_keeps_repeat_pads() {
 }
 
 #[test]
-fn a_log_that_is_freed_early_is_told_as_such() {
+fn log_that_is_freed_early_is_told_as_such() {
     let explorer = explore(LogLayout::Records, EIGHT, LogFault::FreedEarly);
     let torn = explorer.auditor().violations().iter().find(|violation| violation.rule == Rule::Atomicity).unwrap();
     assert_eq!(torn.stage, Some("commit"));

@@ -64,14 +64,14 @@ fn two_crashes_have_one_digest_of_memory_exactly_if_a_boot_leaves_equal_bytes() 
 }
 
 #[test]
-fn a_correct_design_breaks_no_rule() {
+fn correct_design_breaks_no_rule() {
     let (rules, auditor) = with_style(true, WriteStyle::Pair);
     assert_eq!((rules, auditor.violation_count()), (vec![], 0));
     assert!(auditor.events() > 100);
 }
 
 #[test]
-fn a_counter_that_stays_in_the_counter_cache_breaks_line_and_transaction() {
+fn counter_that_stays_in_the_counter_cache_breaks_line_and_transaction() {
     let (rules, auditor) = with_style(false, WriteStyle::CounterKept);
     assert!(rules.contains(&Rule::Line) && rules.contains(&Rule::Durability), "{rules:?}");
     let told = &auditor.violations()[0].explanation;
@@ -79,7 +79,7 @@ fn a_counter_that_stays_in_the_counter_cache_breaks_line_and_transaction() {
 }
 
 #[test]
-fn a_counter_that_persists_before_its_data_breaks_the_promise_of_line_atomicity_only() {
+fn counter_that_persists_before_its_data_breaks_the_promise_of_line_atomicity_only() {
     let (rules, auditor) = with_style(true, WriteStyle::CounterFirst);
     assert_eq!(rules, [Rule::Line]);
     let told = &auditor.violations()[0].explanation;
@@ -90,7 +90,7 @@ fn a_counter_that_persists_before_its_data_breaks_the_promise_of_line_atomicity_
 }
 
 #[test]
-fn a_counter_that_persists_for_a_line_nobody_stores_to_breaks_the_line_rule_without_any_promise() {
+fn counter_that_persists_for_a_line_nobody_stores_to_breaks_the_line_rule_without_any_promise() {
     let mut machine = Machine::new(7);
     let mut auditor = machine.audited(false, true, None);
     let mut minors = [0; 64];
@@ -103,7 +103,7 @@ fn a_counter_that_persists_for_a_line_nobody_stores_to_breaks_the_line_rule_with
 }
 
 #[test]
-fn an_acknowledged_write_that_is_lost_breaks_durability() {
+fn acknowledged_write_that_is_lost_breaks_durability() {
     // Transaction 1 writes its log (3 writes), its data (2) and its log again; the data of transaction 2 is lost.
     let (rules, auditor) = explore(7, true, true, ProgramFault::default(), OverflowStyle::Hardened, |write| {
         if write / 6 == 2 { WriteStyle::Dropped } else { WriteStyle::Pair }
@@ -115,7 +115,7 @@ fn an_acknowledged_write_that_is_lost_breaks_durability() {
 }
 
 #[test]
-fn a_program_that_forgets_a_flush_breaks_atomicity_and_not_the_line_rule() {
+fn program_that_forgets_a_flush_breaks_atomicity_and_not_the_line_rule() {
     let fault = ProgramFault { forgets_flush: true, ..ProgramFault::default() };
     let (rules, auditor) = explore(7, true, true, fault, OverflowStyle::Hardened, |_| WriteStyle::Pair);
     assert_eq!(rules[0], Rule::Atomicity);
@@ -139,7 +139,7 @@ fn plaintext_that_leaves_the_chip_is_found() {
 }
 
 #[test]
-fn a_counter_that_is_not_incremented_reuses_a_pad_even_that_of_the_populated_base() {
+fn counter_that_is_not_incremented_reuses_a_pad_even_that_of_the_populated_base() {
     let (rules, auditor) =
         explore(7, false, true, ProgramFault::default(), OverflowStyle::Hardened, |write| match write {
             3 => WriteStyle::PadReused,
@@ -151,7 +151,7 @@ fn a_counter_that_is_not_incremented_reuses_a_pad_even_that_of_the_populated_bas
 }
 
 #[test]
-fn the_same_write_persisting_twice_reuses_nothing() {
+fn same_write_persisting_twice_reuses_nothing() {
     let machine = Machine::new(7);
     let mut auditor = machine.audited(true, true, None);
     let line = Line(9);
@@ -179,7 +179,7 @@ fn page_reencryption_holds_when_minors_survive_until_their_done_bits() {
 
 /// A write that waits for page re-encryption leaves the line with its old bytes until then, for secrecy too.
 #[test]
-fn a_line_that_is_reencrypted_under_a_used_pad_is_found_while_a_write_of_it_waits() {
+fn line_that_is_reencrypted_under_a_used_pad_is_found_while_a_write_of_it_waits() {
     let machine = Machine::new(7);
     let mut auditor = machine.audited(false, true, None);
     let line = Line(9);
@@ -199,7 +199,7 @@ fn a_line_that_is_reencrypted_under_a_used_pad_is_found_while_a_write_of_it_wait
 
 /// Of a counter block whose queued entry is removed, the newest of the others counts.
 #[test]
-fn an_entry_that_is_removed_leaves_the_newest_of_its_block() {
+fn entry_that_is_removed_leaves_the_newest_of_its_block() {
     let machine = Machine::with_counters(EIGHT);
     let mut auditor = machine.audited(true, true, None);
     let (line, block) = (DATA[0], MediaLine::counter(Coverage::EIGHT_LINES.block(DATA[0])));
@@ -216,7 +216,7 @@ fn an_entry_that_is_removed_leaves_the_newest_of_its_block() {
 }
 
 #[test]
-fn a_boot_that_repeats_a_pad_is_found_and_one_future_does_not_disturb_another() {
+fn boot_that_repeats_a_pad_is_found_and_one_future_does_not_disturb_another() {
     let machine = Machine::new(7);
     let mut auditor = machine.audited(true, true, None);
     let line = Line(9);
@@ -279,7 +279,7 @@ fn what_was_stored_before_the_marking_is_not_promised_until_a_fence_covers_it() 
 }
 
 #[test]
-fn a_counter_that_lies_beside_its_line_needs_no_counter_region() {
+fn counter_that_lies_beside_its_line_needs_no_counter_region() {
     let counters = CounterLayout::Words { coverage: Coverage::LINE, bytes: 8 };
     for (style, holds) in [(WriteStyle::Pair, true), (WriteStyle::CounterFirst, false)] {
         let mut machine = Machine::with_counters(counters);
@@ -296,7 +296,7 @@ fn a_counter_that_lies_beside_its_line_needs_no_counter_region() {
 }
 
 #[test]
-fn a_violation_tells_the_stage_of_its_transaction() {
+fn violation_tells_the_stage_of_its_transaction() {
     let (_, auditor) = with_style(true, WriteStyle::CounterFirst);
     let mut stages: Vec<_> = auditor.violations().iter().map(|violation| (violation.line, violation.stage)).collect();
     stages.sort();

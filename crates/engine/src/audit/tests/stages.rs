@@ -266,7 +266,7 @@ fn counters_that_stay_in_the_cache_are_lost_where_the_papers_table_says_unknown(
 }
 
 #[test]
-fn a_crash_point_that_only_a_boot_shows_to_fail_is_counted_once() {
+fn crash_point_that_only_a_boot_shows_to_fail_is_counted_once() {
     let machine = Machine::new(2);
     let (mut program, facts) = undo_pair(&machine.codec.base, 1, ProgramFault::default());
     let mut auditor = machine.audited(true, true, Some(facts));

@@ -58,7 +58,7 @@ pub(super) fn store(caches: &mut Hierarchy, now: u64, core: u16, l: Line, value:
 }
 
 #[test]
-fn a_hit_in_each_level_takes_exactly_the_sum_of_latencies() {
+fn hit_in_each_level_takes_exactly_the_sum_of_latencies() {
     let mut c = caches(SMALL, 1);
     for n in 1..=4 {
         fill(&mut c, 0, 0, line(n));
@@ -77,7 +77,7 @@ fn a_hit_in_each_level_takes_exactly_the_sum_of_latencies() {
 }
 
 #[test]
-fn a_hit_under_a_fill_waits_for_the_line() {
+fn hit_under_a_fill_waits_for_the_line() {
     let mut c = caches(SMALL, 1);
     for n in 1..=3 {
         fill(&mut c, 0, 0, line(n));
@@ -89,7 +89,7 @@ fn a_hit_under_a_fill_waits_for_the_line() {
 }
 
 #[test]
-fn a_miss_reaches_memory_after_all_levels_and_ends_when_memory_answers() {
+fn miss_reaches_memory_after_all_levels_and_ends_when_memory_answers() {
     let mut c = caches(SMALL, 1);
     assert_eq!(c.own(7, 0, line(9), false), Access::Pending);
     let (at, token) = read_token(&mut c);
@@ -136,7 +136,7 @@ fn misses_of_one_line_share_a_register_and_a_full_file_blocks_until_one_is_free(
 }
 
 #[test]
-fn a_free_register_is_for_the_core_that_has_waited_longest_and_for_no_other() {
+fn free_register_is_for_the_core_that_has_waited_longest_and_for_no_other() {
     let mut c = caches([(4, 1, 2, false), (4, 1, 4, false), (4, 1, 1, true)], 4);
     let ask = |c: &mut Hierarchy, core: u16| c.load(0, core, line(u64::from(core)), u32::from(core));
     assert_eq!(ask(&mut c, 3), Access::Pending);
@@ -166,7 +166,7 @@ fn a_free_register_is_for_the_core_that_has_waited_longest_and_for_no_other() {
 }
 
 #[test]
-fn a_blocked_load_notices_a_register_that_another_core_takes_for_its_line() {
+fn blocked_load_notices_a_register_that_another_core_takes_for_its_line() {
     let mut c = caches([(4, 1, 2, false), (4, 1, 4, false), (4, 1, 1, true)], 2);
     assert_eq!(c.load(0, 0, line(1), 10), Access::Pending);
     let (_, first) = read_token(&mut c);
@@ -179,7 +179,7 @@ fn a_blocked_load_notices_a_register_that_another_core_takes_for_its_line() {
 }
 
 #[test]
-fn a_prefetch_leaves_two_registers_for_demand() {
+fn prefetch_leaves_two_registers_for_demand() {
     let mut c = caches([(4, 1, 3, false), (4, 1, 4, false), (4, 1, 4, true)], 1);
     assert_eq!(c.own(0, 0, line(1), true), Access::Pending);
     let (_, token) = read_token(&mut c);
@@ -192,7 +192,7 @@ fn a_prefetch_leaves_two_registers_for_demand() {
 }
 
 #[test]
-fn a_write_back_keeps_its_place_until_acknowledged() {
+fn write_back_keeps_its_place_until_acknowledged() {
     let mut c = caches([(1, 1, 4, false), (1, 1, 4, false), (2, 1, 4, true)], 1);
     fill_dirty(&mut c, 0, 0, line(1));
     fill(&mut c, 0, 0, line(2));
@@ -266,7 +266,7 @@ fn misses_wait_while_every_way_of_the_only_set_is_leaving() {
 }
 
 #[test]
-fn a_leaving_line_that_is_written_again_stays() {
+fn leaving_line_that_is_written_again_stays() {
     let mut c = caches([(1, 1, 4, false), (1, 1, 4, false), (2, 1, 4, true)], 1);
     fill_dirty(&mut c, 0, 0, line(1));
     fill(&mut c, 0, 0, line(2));
@@ -283,7 +283,7 @@ fn a_leaving_line_that_is_written_again_stays() {
 }
 
 #[test]
-fn a_flush_writes_once_and_the_line_stays_or_goes() {
+fn flush_writes_once_and_the_line_stays_or_goes() {
     let mut c = caches(SMALL, 1);
     fill_dirty(&mut c, 0, 0, line(5));
     assert_eq!(c.flush(1_000, 0, line(5), FlushKind::Keep), Access::Pending);
@@ -300,7 +300,7 @@ fn a_flush_writes_once_and_the_line_stays_or_goes() {
 }
 
 #[test]
-fn a_non_temporal_store_overtakes_a_read_on_its_way() {
+fn non_temporal_store_overtakes_a_read_on_its_way() {
     let mut c = caches(SMALL, 1);
     assert_eq!(c.load(0, 0, line(5), 1), Access::Pending);
     let (_, read) = read_token(&mut c);
@@ -315,7 +315,7 @@ fn a_non_temporal_store_overtakes_a_read_on_its_way() {
 }
 
 #[test]
-fn a_dirty_line_moves_between_cores() {
+fn dirty_line_moves_between_cores() {
     let mut c = caches([(2, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)], 2);
     fill_dirty(&mut c, 0, 0, line(5));
     assert_eq!(c.load(1_000, 1, line(5), 0), Access::At(1_000 + 20_000 + 4_000), "L3 and the owner's L2");
@@ -332,7 +332,7 @@ fn a_dirty_line_moves_between_cores() {
 }
 
 #[test]
-fn a_line_read_for_reencryption_only_takes_what_nobody_needs() {
+fn line_read_for_reencryption_only_takes_what_nobody_needs() {
     let mut c = caches([(1, 1, 4, false), (1, 1, 4, false), (1, 1, 4, true)], 1);
     c.install_clean(0, line(1), &[1; 64]);
     assert_eq!(c.load(0, 0, line(1), 0), Access::At(20_000));
@@ -356,7 +356,7 @@ fn marks(caches: &mut Hierarchy) -> Vec<(u64, bool)> {
 }
 
 #[test]
-fn a_marked_line_says_so_whichever_way_it_leaves() {
+fn marked_line_says_so_whichever_way_it_leaves() {
     let mut c = caches([(4, 1, 4, false), (4, 1, 4, false), (4, 1, 4, true)], 1);
     fill_dirty(&mut c, 0, 0, line(1));
     c.flush(100, 0, line(1), FlushKind::Keep);
@@ -394,7 +394,7 @@ fn a_marked_line_says_so_whichever_way_it_leaves() {
 }
 
 #[test]
-fn a_counter_write_back_follows_an_earlier_flush_and_is_acknowledged_on_its_own() {
+fn counter_write_back_follows_an_earlier_flush_and_is_acknowledged_on_its_own() {
     let mut c = caches(SMALL, 1);
     fill_dirty(&mut c, 0, 0, line(5));
     assert_eq!(c.flush(1_000, 0, line(5), FlushKind::Keep), Access::Pending);
@@ -419,7 +419,7 @@ fn a_counter_write_back_follows_an_earlier_flush_and_is_acknowledged_on_its_own(
 }
 
 #[test]
-fn a_third_level_without_latency_answers_like_the_second() {
+fn third_level_without_latency_answers_like_the_second() {
     let mut machine = machine(SMALL, true);
     machine.l3.latency_cycles = 0;
     let mut c = Hierarchy::new(&machine, 1, CacheParts::PLAIN).unwrap();
@@ -432,7 +432,7 @@ fn a_third_level_without_latency_answers_like_the_second() {
 }
 
 #[test]
-fn a_shared_level_has_its_size_once_or_for_each_core() {
+fn shared_level_has_its_size_once_or_for_each_core() {
     for cores in 1..=64 {
         let mut machine = machine([(1, 1, 4, false), (2, 4, 4, true), (4, 2, 4, true)], false);
         machine.l2.size_per_core = true;

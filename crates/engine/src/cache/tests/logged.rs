@@ -62,7 +62,7 @@ fn begin(caches: &mut Hierarchy, now: u64, core: u16) {
 }
 
 #[test]
-fn the_first_store_to_a_line_in_a_transaction_sends_its_old_bytes_and_waits() {
+fn first_store_to_a_line_in_a_transaction_sends_its_old_bytes_and_waits() {
     let mut c = caches([(4, 1, 4, false), (4, 1, 4, false), (4, 1, 4, true)], 1);
     fill_dirty(&mut c, 0, 0, line(1));
     fill(&mut c, 0, 0, line(2));
@@ -108,7 +108,7 @@ fn the_first_store_to_a_line_in_a_transaction_sends_its_old_bytes_and_waits() {
 }
 
 #[test]
-fn a_store_that_waits_for_registers_keeps_no_way() {
+fn store_that_waits_for_registers_keeps_no_way() {
     // One way in the second level, shared: the line of the waiting store leaves and comes back.
     let mut c = caches([(1, 1, 4, false), (1, 1, 4, true), (4, 1, 4, true)], 2);
     fill(&mut c, 0, 0, line(1));
@@ -126,7 +126,7 @@ fn a_store_that_waits_for_registers_keeps_no_way() {
 }
 
 #[test]
-fn a_log_bit_goes_with_its_line() {
+fn log_bit_goes_with_its_line() {
     let mut c = caches([(1, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)], 2);
     begin(&mut c, 0, 0);
     fill(&mut c, 0, 0, line(1));
@@ -159,7 +159,7 @@ fn a_log_bit_goes_with_its_line() {
 }
 
 #[test]
-fn a_non_temporal_store_of_another_core_takes_the_log_bit_of_a_line_that_waits_to_be_written() {
+fn non_temporal_store_of_another_core_takes_the_log_bit_of_a_line_that_waits_to_be_written() {
     let mut c = caches(SMALL, 2);
     begin(&mut c, 0, 0);
     fill(&mut c, 0, 0, line(1));

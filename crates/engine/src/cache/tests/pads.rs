@@ -125,7 +125,7 @@ fn pads_take_half_the_ways_of_every_level() {
 }
 
 #[test]
-fn a_level_without_a_half_is_refused() {
+fn level_without_a_half_is_refused() {
     for (level, name) in ["l1", "l2", "l3"].into_iter().enumerate() {
         let mut levels = [(2, 1, 4, false), (4, 1, 4, false), (8, 1, 4, true)];
         levels[level].0 = 3;
@@ -139,7 +139,7 @@ fn a_level_without_a_half_is_refused() {
 }
 
 #[test]
-fn a_line_rests_under_the_pad_of_its_slot_and_leaves_with_it() {
+fn line_rests_under_the_pad_of_its_slot_and_leaves_with_it() {
     let pads: HashSet<_> = (0..64).map(pad_of_slot).collect();
     assert_eq!(pads.len(), 64, "no two slots share a pad");
     let mut c = caches([(2, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)], 2, CachePads::BootPads);
@@ -172,7 +172,7 @@ fn a_line_rests_under_the_pad_of_its_slot_and_leaves_with_it() {
 }
 
 #[test]
-fn a_line_turns_dirty_under_its_next_counter_once() {
+fn line_turns_dirty_under_its_next_counter_once() {
     let mut c = caches(WIDER, 1, CachePads::AesAtAccess);
     fill(&mut c, 0, 0, line(1));
     assert!(matches!(c.own(1_000, 0, line(1), false), Access::At(_)));
@@ -200,7 +200,7 @@ fn a_line_turns_dirty_under_its_next_counter_once() {
 }
 
 #[test]
-fn a_line_that_is_leaving_needs_a_counter_to_turn_dirty_again() {
+fn line_that_is_leaving_needs_a_counter_to_turn_dirty_again() {
     let mut c = caches(TIGHT, 1, CachePads::AesAtAccess);
     fill(&mut c, 0, 0, line(1));
     store_after_increment(&mut c, 100, 0, line(1), 0xa1);
@@ -216,7 +216,7 @@ fn a_line_that_is_leaving_needs_a_counter_to_turn_dirty_again() {
 }
 
 #[test]
-fn a_line_read_by_another_core_while_its_counter_comes_is_dirty_with_its_writer() {
+fn line_read_by_another_core_while_its_counter_comes_is_dirty_with_its_writer() {
     let mut c = caches([(2, 1, 4, false), (2, 1, 4, false), (4, 1, 4, true)], 2, CachePads::AesAtAccess);
     fill(&mut c, 0, 0, line(1));
     assert!(matches!(c.own(100, 0, line(1), false), Access::At(_)));
@@ -239,7 +239,7 @@ fn a_line_read_by_another_core_while_its_counter_comes_is_dirty_with_its_writer(
 }
 
 #[test]
-fn a_line_that_leaves_another_cores_third_level_is_taken_when_it_has_left() {
+fn line_that_leaves_another_cores_third_level_is_taken_when_it_has_left() {
     let levels = [(1, 1, 4, false), (1, 1, 4, false), (2, 1, 4, false)];
     let mut c = caches(levels, 2, CachePads::AesAtAccess);
     fill(&mut c, 0, 0, line(1));
@@ -284,7 +284,7 @@ fn no_room_below(pads: CachePads, persistent: bool) -> Hierarchy {
 const ALL: [CachePads; 3] = [CachePads::None, CachePads::BootPads, CachePads::AesAtAccess];
 
 #[test]
-fn a_dirty_line_that_finds_no_room_below_moves_to_its_reader() {
+fn dirty_line_that_finds_no_room_below_moves_to_its_reader() {
     for pads in ALL {
         let mut c = no_room_below(pads, true);
         assert!(matches!(c.load(400, 1, line(1), 0), Access::At(_)));
@@ -300,7 +300,7 @@ fn a_dirty_line_that_finds_no_room_below_moves_to_its_reader() {
 }
 
 #[test]
-fn the_reader_of_such_a_line_waits_while_its_owner_is_about_to_write_it() {
+fn reader_of_such_a_line_waits_while_its_owner_is_about_to_write_it() {
     for pads in ALL {
         let mut c = no_room_below(pads, true);
         assert!(matches!(c.own(400, 0, line(1), false), Access::At(_)));

@@ -7,7 +7,7 @@ use crate::check::program_state::ProgramState;
 use crate::check::report::merged;
 
 #[test]
-fn a_store_that_nothing_flushes() {
+fn store_that_nothing_flushes() {
     assert_eq!(Program::new().store(1, 0, 0).found(), [("never-flushed", 1, 1)]);
     assert_eq!(Program::new().store(1, 0, 0).sfence(2).found(), [("never-flushed", 1, 1), ("idle-fence", 2, 1)]);
     let other_line = Program::new().store(1, 0, 7).store(2, 1, 0).clwb(3, 1).sfence(4);
@@ -26,7 +26,7 @@ fn stores_are_counted_by_line_of_source_and_by_line_of_memory() {
 }
 
 #[test]
-fn a_store_that_is_overwritten_is_flushed_with_what_overwrites_it() {
+fn store_that_is_overwritten_is_flushed_with_what_overwrites_it() {
     assert_eq!(Program::new().store(1, 0, 0).store(2, 0, 0).clwb(3, 0).sfence(4).found(), NOTHING);
 }
 
@@ -38,7 +38,7 @@ fn what_a_system_call_writes_is_a_store() {
 }
 
 #[test]
-fn a_flush_that_no_fence_completes() {
+fn flush_that_no_fence_completes() {
     let flushed = Program::new().store(1, 0, 0).clwb(2, 0);
     assert_eq!(flushed.clone().found(), [("never-fenced", 1, 1)]);
     assert_eq!(flushed.clone().thread(1).sfence(3).found(), [("never-fenced", 1, 1), ("idle-fence", 3, 1)]);
@@ -57,7 +57,7 @@ fn clflush_needs_no_fence() {
 }
 
 #[test]
-fn a_store_between_flush_and_fence() {
+fn store_between_flush_and_fence() {
     let late = Program::new().store(1, 0, 0).clwb(2, 0).store(3, 0, 1);
     assert_eq!(late.clone().sfence(4).found(), [("stored-after-flush", 3, 1)]);
     // Flushed as well, before the fence or after it.
@@ -76,7 +76,7 @@ fn a_store_between_flush_and_fence() {
 }
 
 #[test]
-fn a_flush_too_early_of_a_clean_line() {
+fn flush_too_early_of_a_clean_line() {
     let early = Program::new().clwb(1, 0).store(2, 0, 0).sfence(3);
     assert_eq!(early.found(), [("stored-after-flush", 2, 1), ("clean-flush", 1, 1)]);
 }
@@ -95,7 +95,7 @@ fn non_temporal_stores_need_a_fence_of_their_thread() {
 }
 
 #[test]
-fn a_locked_operation_is_a_fence_before_its_store() {
+fn locked_operation_is_a_fence_before_its_store() {
     let locked = Program::new().store(1, 0, 0).clwb(2, 0).locked(3, 1);
     assert_eq!(locked.clone().found(), [("never-flushed", 3, 1)]);
     assert_eq!(locked.clwb(4, 1).sfence(5).found(), NOTHING);
@@ -166,7 +166,7 @@ fn what_only_a_locked_instruction_fences_for_another_purpose_is_not_fenced() {
 }
 
 #[test]
-fn a_verdict_says_what_was_checked_and_what_was_not() {
+fn verdict_says_what_was_checked_and_what_was_not() {
     let held = Program::new().store(1, 0, 0).clwb(2, 0).sfence(3).report();
     assert!(held.checked.starts_with(
         "Every store is flushed, and fenced if its flush needs that (clflush does not), at the end of the program"

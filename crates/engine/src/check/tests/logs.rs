@@ -34,12 +34,12 @@ fn log_and(records: &str, after: &str) -> Vec<(&'static str, String, u64)> {
 }
 
 #[test]
-fn a_log_has_no_places() {
+fn log_has_no_places() {
     assert_eq!(log("|STORE;0x1000;0x1;0x8"), [("never-flushed", "unknown".to_owned(), 1)]);
 }
 
 #[test]
-fn a_flush_of_a_range_is_one_of_each_line() {
+fn flush_of_a_range_is_one_of_each_line() {
     let stored = "|STORE;0x1000;0x1;0x8|STORE;0x1040;0x1;0x8";
     assert_eq!(log(&format!("{stored}|FLUSH;0x1038;0x10|FENCE")), []);
     let three = log(&format!("{stored}|FLUSH;0x1000;0x81|FENCE"));
@@ -49,7 +49,7 @@ fn a_flush_of_a_range_is_one_of_each_line() {
 }
 
 #[test]
-fn a_deep_sync_flushes_and_fences() {
+fn deep_sync_flushes_and_fences() {
     assert_eq!(log("|STORE;0x1000;0x1;0x8|DEEP_SYNC;0x1000;0x8"), []);
     assert_eq!(log("|STORE;0x1000;0x1;0x8|DEEP_SYNC;0x1040;0x8").len(), 2);
 }

@@ -18,7 +18,7 @@ fn overtaken(program: Program) -> Vec<(u64, u64, u64)> {
 const NONE: [(u64, u64, u64); 0] = [];
 
 #[test]
-fn the_address_of_what_is_flushed_and_not_fenced() {
+fn address_of_what_is_flushed_and_not_fenced() {
     let node = Program::new().store(1, 2, 1).clwb(2, 2);
     let head = |program: Program| program.point(3, 0, 2 * 64).clwb(4, 0).sfence(5);
     assert_eq!(overtaken(head(node.clone())), [(1, 3, 1)]);
@@ -36,7 +36,7 @@ fn the_address_of_what_is_flushed_and_not_fenced() {
 }
 
 #[test]
-fn an_address_within_a_larger_store() {
+fn address_within_a_larger_store() {
     let node = || Program::new().store(1, 2, 0).clwb(2, 2);
     let mut bytes = [0; 32];
     bytes[12..20].copy_from_slice(&(BASE + 128).to_le_bytes());
@@ -46,14 +46,14 @@ fn an_address_within_a_larger_store() {
 }
 
 #[test]
-fn the_address_of_a_non_temporal_store_without_a_fence() {
+fn address_of_a_non_temporal_store_without_a_fence() {
     let node = Program::new().past_caches(1, 2, 0);
     assert_eq!(overtaken(node.clone().point(3, 0, 128).clwb(4, 0).sfence(5)), [(1, 3, 1)]);
     assert_eq!(overtaken(node.sfence(2).point(3, 0, 128).clwb(4, 0).sfence(5)), NONE);
 }
 
 #[test]
-fn the_address_that_is_durable_first() {
+fn address_that_is_durable_first() {
     let published = Program::new().store(1, 2, 0).point(3, 0, 128);
     let first = published.clone().clwb(4, 0).sfence(5).clwb(6, 2).sfence(7);
     assert_eq!(overtaken(first), [(1, 3, 1)]);
@@ -90,7 +90,7 @@ fn lent(fenced_by_flusher: bool) -> Program {
 }
 
 #[test]
-fn a_flush_of_another_thread() {
+fn flush_of_another_thread() {
     let later = |program: Program| program.store(5, 1, 0).clwb(6, 1).sfence(7);
     let end = |program: Program| program.thread(1).sfence(8);
     assert_eq!(overtaken(end(later(lent(false)))), [(1, 5, 1)]);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_line_flushed_twice() {
+fn line_flushed_twice() {
     let once = Program::new().store(1, 0, 0).clwb(2, 0);
     assert_eq!(once.clone().clwb(3, 0).sfence(4).found(), [("flushed-twice", 3, 1)]);
     assert_eq!(once.clone().sfence(4).clwb(3, 0).sfence(5).found(), [("flushed-twice", 3, 1)]);
@@ -19,7 +19,7 @@ fn a_line_flushed_twice() {
 }
 
 #[test]
-fn a_flush_of_a_clean_line() {
+fn flush_of_a_clean_line() {
     assert_eq!(Program::new().clwb(1, 0).sfence(2).found(), [("clean-flush", 1, 1)]);
     let again = Program::new().clwb(1, 0).clwb(2, 0).sfence(3);
     assert_eq!(again.found(), [("flushed-twice", 2, 1), ("clean-flush", 1, 1)]);
@@ -33,7 +33,7 @@ fn a_flush_of_a_clean_line() {
 }
 
 #[test]
-fn a_flush_of_memory_that_is_not_persistent() {
+fn flush_of_memory_that_is_not_persistent() {
     let outside = Program(Stream::with_file().flush(0x14, 0, 1, 0x1000)).sfence(2);
     let report = outside.report();
     assert_eq!(counted(&report), [("volatile-flush", 1, 1)]);
@@ -42,7 +42,7 @@ fn a_flush_of_memory_that_is_not_persistent() {
 }
 
 #[test]
-fn a_fence_without_work() {
+fn fence_without_work() {
     assert_eq!(Program::new().sfence(1).found(), [("idle-fence", 1, 1)]);
     let flushed = Program::new().store(1, 0, 0).clwb(2, 0).sfence(3);
     assert_eq!(flushed.clone().sfence(4).found(), [("idle-fence", 4, 1)]);
@@ -55,7 +55,7 @@ fn a_fence_without_work() {
 }
 
 #[test]
-fn the_operations_of_a_finding_are_numbered_if_costs_are_asked_for() {
+fn operations_of_a_finding_are_numbered_if_costs_are_asked_for() {
     let program =
         Program::new().store(1, 0, 0).clwb(2, 0).clwb(3, 0).sfence(4).clwb(3, 1).clwb(3, 0).sfence(5).sfence(6);
     let settings = CheckSettings { costs: true, ..CheckSettings::default() };

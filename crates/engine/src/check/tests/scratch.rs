@@ -14,7 +14,7 @@ const BEGINS: u64 = 1;
 const ENDS: u64 = 2;
 
 #[test]
-fn what_is_declared_after_it_is_stored() {
+fn scratch_declared_after_it_is_stored_need_not_persist() {
     let stored = Program::new().store(1, 0, 0).store(2, 0, 1);
     assert_eq!(stored.clone().scratch(STORED, 0, 2).found(), NOTHING);
     assert_eq!(stored.clone().scratch(STORED, 0, 1).found(), [("never-flushed", 2, 1)]);
@@ -33,7 +33,7 @@ fn what_is_declared_after_it_is_stored() {
 }
 
 #[test]
-fn what_is_declared_before_it_is_stored() {
+fn scratch_declared_before_it_is_stored_need_not_persist() {
     let begun = Program::new().scratch(BEGINS, 0, 2);
     assert_eq!(begun.clone().store(1, 0, 0).past_caches(2, 0, 1).found(), NOTHING);
     assert_eq!(begun.clone().store(1, 0, 2).found(), [("never-flushed", 1, 1)]);
@@ -47,7 +47,7 @@ fn what_is_declared_before_it_is_stored() {
 }
 
 #[test]
-fn it_is_not_overtaken_either() {
+fn scratch_is_not_overtaken() {
     let node = |program: Program| program.store(1, 2, 0).clwb(2, 2).point(3, 0, 128).clwb(4, 0).sfence(5);
     assert_eq!(node(Program::new()).found(), [("not-ordered", 1, 1)]);
     assert_eq!(node(Program::new().scratch(BEGINS, 2, 1)).found(), NOTHING);

@@ -25,7 +25,7 @@ fn stores_must_be_durable_at_a_mark() {
 }
 
 #[test]
-fn a_trace_that_is_cut_off_is_checked_if_that_is_allowed() {
+fn trace_that_is_cut_off_is_checked_if_that_is_allowed() {
     let program = Program::new().store(1, 0, 0);
     let bytes = program.0.bytes.clone();
     let refused = checked(bytes.clone(), &CheckSettings::default()).unwrap_err().to_string();

@@ -113,18 +113,19 @@ fn rounds(key_bits: u32) -> Ps {
 mod tests {
     use super::*;
     use crate::config::preset;
+    use proptest::prelude::*;
 
-    fn circuits(pipelined: bool, hold: AesHold, key_bits: u32) -> AesCircuits {
+    fn circuits(number: u32, pipelined: bool, hold: AesHold, key_bits: u32) -> AesCircuits {
         let mut machine = preset("secpm").unwrap();
         let controller = &mut machine.controller;
-        (controller.aes_units, controller.aes_read_units) = (1, 1);
+        (controller.aes_units, controller.aes_read_units) = (number, number);
         (controller.aes_pipelined, controller.aes_hold, controller.aes_key_bits) = (pipelined, hold, key_bits);
         AesCircuits::new(&machine)
     }
 
     /// Whether another write gets the circuit: at once, when the first is encrypted, and when it is admitted.
     fn free_when(pipelined: bool, hold: AesHold) -> ([bool; 3], Option<Ps>) {
-        let mut circuits = circuits(pipelined, hold, 128);
+        let mut circuits = circuits(1, pipelined, hold, 128);
         circuits.request(7);
         circuits.request(8);
         assert_eq!(circuits.take_waiting(), Some(7));
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_keeps_its_circuit_as_long_as_the_machine_says() {
+    fn write_keeps_its_circuit_as_long_as_the_machine_says() {
         assert_eq!(free_when(false, AesHold::UntilAdmitted), ([false, false, true], None));
         assert_eq!(free_when(true, AesHold::UntilAdmitted), ([false, false, true], None));
         assert_eq!(free_when(false, AesHold::UntilEncrypted), ([false, true, true], None));
@@ -148,13 +149,111 @@ mod tests {
     }
 
     #[test]
-    fn a_pipelined_circuit_takes_a_line_each_round() {
+    fn pipelined_circuit_takes_a_line_each_round() {
         let reads = |pipelined, key_bits| {
-            let mut circuits = circuits(pipelined, AesHold::UntilAdmitted, key_bits);
+            let mut circuits = circuits(1, pipelined, AesHold::UntilAdmitted, key_bits);
             [0, 0, 1_000_000].map(|known| circuits.read_pad(known).1)
         };
         assert_eq!(reads(false, 128), [40_000, 80_000, 1_040_000]);
         assert_eq!(reads(true, 128), [40_000, 44_000, 1_040_000]);
         assert_eq!(reads(true, 256), [40_000, 40_000 + 40_000 / 14, 1_040_000]);
+    }
+
+    /// A write that has a circuit, or has had one, and is not admitted.
+    struct Staged {
+        slot: u32,
+        circuit: u32,
+        encrypted: bool,
+        holds: bool,
+    }
+
+    /// Does one step to the circuits and to the list of staged writes: a write comes, gets a circuit, has passed its first
+    /// round, is encrypted, or is admitted. Returns whether a write got one.
+    fn step(circuits: &mut AesCircuits, staged: &mut Vec<Staged>, act: u8, n: usize, next: u32) -> bool {
+        let pipelined_early = circuits.round.is_some() && circuits.hold == AesHold::UntilEncrypted;
+        let of = |staged: &[Staged], wanted: fn(&Staged) -> bool| {
+            let places: Vec<usize> = (0..staged.len()).filter(|&place| wanted(&staged[place])).collect();
+            (!places.is_empty()).then(|| places[n % places.len()])
+        };
+        match act {
+            0 => circuits.request(next),
+            1 => {
+                let Some(slot) = circuits.take_waiting() else { return false };
+                let (circuit, round) = circuits.occupy(slot);
+                assert!(
+                    staged.iter().all(|other| !other.holds || other.circuit != circuit),
+                    "circuit {circuit} is held"
+                );
+                assert_eq!(round, circuits.round.filter(|_| pipelined_early));
+                staged.push(Staged { slot, circuit, encrypted: false, holds: true });
+                return true;
+            }
+            2 if pipelined_early => {
+                let Some(place) = of(staged, |staged| staged.holds) else { return false };
+                staged[place].holds = false;
+                circuits.free(staged[place].circuit);
+            }
+            2 | 3 => {
+                let Some(place) = of(staged, |staged| !staged.encrypted) else { return false };
+                circuits.encrypted(staged[place].circuit);
+                staged[place].encrypted = true;
+                staged[place].holds &= circuits.hold == AesHold::UntilAdmitted || circuits.round.is_some();
+            }
+            _ => {
+                // A round is over before its line is encrypted.
+                let Some(place) = of(staged, |staged| staged.encrypted) else { return false };
+                if pipelined_early && staged[place].holds {
+                    return false;
+                }
+                let Staged { slot, circuit, .. } = staged.remove(place);
+                circuits.give_back(slot, circuit);
+            }
+        }
+        false
+    }
+
+    proptest! {
+        #[test]
+        fn circuits_go_to_the_oldest_write_and_to_one_at_a_time(
+            number in 1..5u32, pipelined: bool, until_admitted: bool,
+            steps in prop::collection::vec((0..5u8, 0..100usize), 1..120),
+        ) {
+            let hold = if until_admitted { AesHold::UntilAdmitted } else { AesHold::UntilEncrypted };
+            let mut circuits = circuits(number, pipelined, hold, 128);
+            let (mut staged, mut wanted, mut given) = (Vec::new(), 0, 0);
+            for (act, n) in steps {
+                let could = circuits.can_be_had();
+                let got = step(&mut circuits, &mut staged, act, n, wanted);
+                prop_assert_eq!(got, act == 1 && could);
+                wanted += u32::from(act == 0);
+                if got {
+                    prop_assert_eq!(staged.last().unwrap().slot, given, "the oldest comes first");
+                    given += 1;
+                }
+                let held = staged.iter().filter(|staged| staged.holds).count();
+                prop_assert_eq!(circuits.can_be_had(), held < number as usize && given < wanted);
+                let slots: Vec<u32> = staged.iter().map(|staged| staged.slot).collect();
+                prop_assert_eq!(&circuits.staged, &slots);
+            }
+        }
+
+        /// Each pad begins as soon as its counter is known and a circuit takes it.
+        #[test]
+        fn read_pads_begin_as_early_as_circuits_allow(
+            number in 1..5u32, pipelined: bool, gaps in prop::collection::vec(0..60_000u64, 1..40),
+        ) {
+            let mut circuits = circuits(number, pipelined, AesHold::UntilAdmitted, 128);
+            let taken = circuits.round.unwrap_or(circuits.pad);
+            let (mut known, mut begun) = (0, Vec::<Ps>::new());
+            for gap in gaps {
+                known += gap;
+                let (circuit, ready) = circuits.read_pad(known);
+                let begins = ready - circuits.pad;
+                let busy_at = |at: Ps| begun.iter().filter(|&&begins| begins <= at && at < begins + taken).count();
+                prop_assert!(circuit < number && begins >= known && busy_at(begins) < number as usize);
+                prop_assert!(begins == known || busy_at(begins - 1) == number as usize, "it could begin before {}", begins);
+                begun.push(begins);
+            }
+        }
     }
 }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_block_makes_room() {
+    fn least_recently_used_block_makes_room() {
         let mut cache = MetadataCache::new(2 * 64 * 2, 64, 2);
         assert_eq!(cache.insert(block(0), [1; 64]), None);
         assert_eq!(cache.insert(block(2), [2; 64]), None);

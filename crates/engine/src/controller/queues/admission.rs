@@ -1,6 +1,9 @@
 //! Admission to the write pending queue: which claim is next, how many slots it takes, and what happens in that one
 //! event. From then on a line survives a power failure.
 
+#[cfg(test)]
+mod tests;
+
 use super::super::encrypted::Encrypted;
 use super::super::in_flight::{Cipher, CounterClaim, CounterWaiter, Eviction, Origin, Stage, Write};
 use super::wpq::Entry;

@@ -4,6 +4,9 @@
 //! Data and counters share the entries, or each kind has its own: then these are the data write queue and the counter
 //! write queue of counter-atomicity (section 5.2.2).
 
+#[cfg(test)]
+mod tests;
+
 use super::bank_queues::BankQueues;
 use crate::config;
 use crate::kernel::{Index, Ps, Slab};
@@ -290,79 +293,5 @@ impl Wpq {
         let mut entries: Vec<&Entry> = self.entries.values().iter().filter(|entry| entry.ready).collect();
         entries.sort_unstable_by_key(|entry| entry.sequence);
         entries
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::{CounterBlock, Line};
-
-    fn oldest(wpq: &Wpq) -> Option<u32> {
-        wpq.waiting().oldest(0)
-    }
-
-    fn room(entries: usize) -> Room {
-        Room { entries, high: entries, low: 0 }
-    }
-
-    fn write(media: MediaLine, bank: u16, row: u32, byte: u8) -> Arrival {
-        let location = Location { bank, row };
-        let bytes = [byte; 64];
-        Arrival { media, location, bytes, ready: true, epoch: 0, increment: 0, beside: None, acknowledge: None, now: 0 }
-    }
-
-    #[test]
-    fn a_bank_sees_its_entries_in_order() {
-        let mut wpq = Wpq::new(room(8), None, 2, false);
-        let a = wpq.push(write(MediaLine::data(Line(1)), 0, 5, 1));
-        let b = wpq.push(write(MediaLine::data(Line(2)), 0, 6, 2));
-        let c = wpq.push(write(MediaLine::data(Line(3)), 1, 6, 3));
-        let in_row = |row| wpq.oldest_in(Location { bank: 0, row }, false);
-        assert_eq!((oldest(&wpq), in_row(6), in_row(9)), (Some(a), Some(b), None));
-        wpq.mark_issued(a);
-        assert_eq!(oldest(&wpq), Some(b));
-        assert_eq!(wpq.len(), 3, "an issued entry keeps its slot until the bank accepted it");
-        wpq.remove(a);
-        wpq.mark_issued(c);
-        let of_bank = |bank| wpq.waiting().of_bank(bank).count();
-        assert_eq!((of_bank(1), of_bank(0), wpq.waiting().len()), (0, 1, 1));
-        assert_eq!(wpq.in_order().iter().map(|entry| entry.bytes[0]).collect::<Vec<_>>(), [2, 3]);
-    }
-
-    #[test]
-    fn only_an_entry_that_is_not_issued_is_superseded() {
-        let mut wpq = Wpq::new(room(4), None, 1, false);
-        let media = MediaLine::counter(CounterBlock(7));
-        let first = wpq.push(write(media, 0, 0, 1));
-        assert_eq!(wpq.superseded(media), Some(first));
-        wpq.mark_issued(first);
-        assert_eq!(wpq.superseded(media), None);
-        let second = wpq.push(write(media, 0, 0, 2));
-        assert_eq!(wpq.superseded(media), Some(second));
-        assert_eq!(wpq.newest(media).unwrap().bytes[0], 2);
-        assert_eq!(wpq.superseded(MediaLine::counter(CounterBlock(8))), None);
-    }
-
-    #[test]
-    fn an_entry_that_is_not_ready_takes_room_and_nothing_else() {
-        let mut wpq = Wpq::new(room(2), Some(room(1)), 1, false);
-        let data = MediaLine::data(Line(1));
-        let unready = wpq.push(Arrival { ready: false, ..write(data, 0, 0, 1) });
-        let later = wpq.push(write(MediaLine::data(Line(2)), 0, 0, 2));
-        assert_eq!((wpq.free(false), wpq.free(true), wpq.is_high()), (0, 1, false));
-        let in_row = wpq.oldest_in(Location { bank: 0, row: 0 }, false);
-        assert_eq!((oldest(&wpq), in_row), (Some(later), Some(later)));
-        assert_eq!(wpq.in_order().len(), 1);
-        let counter = wpq.push(write(MediaLine::counter(CounterBlock(0)), 0, 1, 3));
-        wpq.set_ready(unready, 0);
-        wpq.replace(counter, &[4; 64], 9, None);
-        assert_eq!(wpq.in_order().iter().map(|entry| entry.bytes[0]).collect::<Vec<_>>(), [1, 2, 4]);
-        for slot in [later, counter, unready] {
-            assert_eq!(oldest(&wpq), Some(slot));
-            wpq.mark_issued(slot);
-            wpq.remove(slot);
-        }
-        assert!(wpq.is_low() && wpq.free(false) == 2 && wpq.free(true) == 1);
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn a_long_computation_with_nothing_in_flight_is_a_few_events() {
+fn long_computation_with_nothing_in_flight_is_a_few_events() {
     let of = |instructions| run(Stub::default(), &[Op::TxBegin, compute(instructions), load(1), Op::TxEnd]);
     let (short, long) = (of(100), of(100_000));
     assert_eq!(long.latencies(), [100_000 * CYCLE + HIT]);
@@ -15,7 +15,7 @@ fn a_long_computation_with_nothing_in_flight_is_a_few_events() {
 }
 
 #[test]
-fn a_computation_beside_a_flush_passes_in_parts() {
+fn computation_beside_a_flush_passes_in_parts() {
     // The reorder buffer has eight entries; 1,000 instructions pass while the flush is on its way.
     let cache = Stub { flushes: BTreeMap::from([(1, 1_000 * CYCLE)]), ..Stub::default() };
     let run = run(cache, &[Op::TxBegin, store(1), clwb(1), compute(10_000), Op::Sfence, Op::TxEnd]);
@@ -55,7 +55,7 @@ fn operations() -> impl Strategy<Value = Vec<Op>> {
 
 proptest! {
     #[test]
-    fn it_takes_the_time_of_its_parts(
+    fn computation_takes_the_time_of_its_parts(
         program in operations(), rob in 1..24u32, width in 1..5u32, missing in prop::collection::btree_set(1..4u64, 0..3),
     ) {
         let mut machine = small();

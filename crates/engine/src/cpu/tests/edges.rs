@@ -15,7 +15,7 @@ fn loads_miss(lines: &[u64]) -> Stub {
 }
 
 #[test]
-fn a_load_hit_takes_its_latency() {
+fn load_hit_takes_its_latency() {
     let run = run(Stub::default(), &[Op::TxBegin, load(1), Op::TxEnd]);
     assert_eq!(run.latencies(), [HIT]);
 }
@@ -31,7 +31,7 @@ fn independent_misses_overlap_and_dependent_ones_do_not() {
 }
 
 #[test]
-fn a_load_that_depends_on_a_committed_hit_waits_for_its_value_only() {
+fn load_that_depends_on_a_committed_hit_waits_for_its_value_only() {
     let run = run(Stub::default(), &[Op::TxBegin, load(1), dependent(2), dependent(3), Op::TxEnd]);
     assert_eq!(run.times(Seen::Load(2)), [HIT]);
     assert_eq!(run.times(Seen::Load(3)), [2 * HIT]);
@@ -39,7 +39,7 @@ fn a_load_that_depends_on_a_committed_hit_waits_for_its_value_only() {
 }
 
 #[test]
-fn a_full_reorder_buffer_stalls_dispatch_until_its_oldest_entry_commits() {
+fn full_reorder_buffer_stalls_dispatch_until_its_oldest_entry_commits() {
     // The load and seven instructions fill the buffer; the second load is the ninth.
     let full = run(loads_miss(&[1]), &[Op::TxBegin, load(1), compute(4), compute(3), load(2), Op::TxEnd]);
     assert_eq!(full.times(Seen::Load(2)), [MISS]);
@@ -48,7 +48,7 @@ fn a_full_reorder_buffer_stalls_dispatch_until_its_oldest_entry_commits() {
 }
 
 #[test]
-fn a_hit_that_has_not_committed_keeps_its_place_in_the_load_queue() {
+fn hit_that_has_not_committed_keeps_its_place_in_the_load_queue() {
     // Two entries: the third load goes when the first commits (cycle 3), the fourth with the second (cycle 4).
     let run = run(Stub::default(), &[load(1), load(2), load(3), load(4)]);
     let times: Vec<Ps> = (1..=4).flat_map(|line| run.times(Seen::Load(line))).collect();
@@ -56,7 +56,7 @@ fn a_hit_that_has_not_committed_keeps_its_place_in_the_load_queue() {
 }
 
 #[test]
-fn a_miss_keeps_its_place_in_the_load_queue() {
+fn miss_keeps_its_place_in_the_load_queue() {
     let run = run(loads_miss(&[1]), &[load(1), load(2), load(3)]);
     assert_eq!(run.times(Seen::Load(3)), [MISS]);
 }
@@ -71,7 +71,7 @@ fn stores_drain_one_a_cycle_in_order() {
 }
 
 #[test]
-fn a_store_miss_holds_up_younger_stores_and_a_full_store_queue_holds_up_dispatch() {
+fn store_miss_holds_up_younger_stores_and_a_full_store_queue_holds_up_dispatch() {
     let cache = Stub { store_misses: misses(&[1]), ..Stub::default() };
     let run = run(cache, &[store(1), store(2), store(3), store(4), load(5)]);
     let written = CYCLE + MISS;
@@ -82,7 +82,7 @@ fn a_store_miss_holds_up_younger_stores_and_a_full_store_queue_holds_up_dispatch
 }
 
 #[test]
-fn a_fence_completes_with_the_last_acknowledgement() {
+fn fence_completes_with_the_last_acknowledgement() {
     for latency in [50_000, 50_001] {
         let flushes = BTreeMap::from([(1, 20_000), (2, latency)]);
         let cache = Stub { flushes, ..Stub::default() };
@@ -96,14 +96,14 @@ fn a_fence_completes_with_the_last_acknowledgement() {
 }
 
 #[test]
-fn a_fence_waits_for_stores_without_flushes() {
+fn fence_waits_for_stores_without_flushes() {
     let cache = Stub { store_misses: misses(&[1]), ..Stub::default() };
     let run = run(cache, &[store(1), Op::Sfence]);
     assert_eq!(run.fences, run.times(Seen::Write(1)));
 }
 
 #[test]
-fn a_fence_with_nothing_outstanding_is_an_instruction_like_any_other() {
+fn fence_with_nothing_outstanding_is_an_instruction_like_any_other() {
     let run = run(Stub::default(), &[Op::TxBegin, compute(1), Op::Sfence, compute(1), Op::TxEnd]);
     assert_eq!(run.latencies(), [3 * CYCLE]);
 }
@@ -118,14 +118,14 @@ fn later_loads_wait_for_an_mfence_and_not_for_an_sfence() {
 }
 
 #[test]
-fn an_sfence_before_an_mfence_does_not_let_loads_go() {
+fn sfence_before_an_mfence_does_not_let_loads_go() {
     let cache = Stub { flushes: misses(&[1]), store_misses: misses(&[2]), ..Stub::default() };
     let run = run(cache, &[clwb(1), Op::Sfence, store(2), Op::Mfence, load(3)]);
     assert_eq!(run.times(Seen::Load(3)), run.times(Seen::Write(2)));
 }
 
 #[test]
-fn an_ordered_flush_waits_for_earlier_flushes_and_younger_stores_for_it() {
+fn ordered_flush_waits_for_earlier_flushes_and_younger_stores_for_it() {
     let cache = Stub { flushes: misses(&[1, 2, 3]), ..Stub::default() };
     let ordered = run(cache, &[clflush(1), clflush(2), store(4), Op::Sfence]);
     assert_eq!(ordered.times(Seen::Flush(2)), ordered.times(Seen::Acknowledged(1)));
@@ -136,7 +136,7 @@ fn an_ordered_flush_waits_for_earlier_flushes_and_younger_stores_for_it() {
 }
 
 #[test]
-fn a_full_combining_buffer_goes_around_the_cache_and_a_fence_waits_for_it() {
+fn full_combining_buffer_goes_around_the_cache_and_a_fence_waits_for_it() {
     let cache = Stub { flushes: misses(&[1]), ..Stub::default() };
     let run = run(cache, &[around(1, 0, 32), around(1, 32, 32), Op::Sfence]);
     assert!(run.times(Seen::Write(1)).is_empty());
@@ -144,7 +144,7 @@ fn a_full_combining_buffer_goes_around_the_cache_and_a_fence_waits_for_it() {
 }
 
 #[test]
-fn a_fence_empties_a_partly_filled_combining_buffer() {
+fn fence_empties_a_partly_filled_combining_buffer() {
     let cache = Stub { flushes: misses(&[1]), ..Stub::default() };
     let run = run(cache, &[around(1, 0, 8), around(1, 16, 8), Op::Sfence]);
     assert_eq!(run.times(Seen::Write(1)).len(), 2, "a store for each stretch");
@@ -168,20 +168,20 @@ fn what_leaves_a_combining_buffer_for_caches_that_persist_is_stored_there_and_no
 }
 
 #[test]
-fn the_oldest_combining_buffer_makes_room() {
+fn oldest_combining_buffer_makes_room() {
     let run = run(Stub::default(), &[around(1, 0, 8), around(2, 0, 8), around(3, 0, 8)]);
     assert_eq!(run.times(Seen::Write(1)).len(), 1);
     assert!(run.times(Seen::Write(2)).is_empty(), "the others stay where they are without a fence");
 }
 
 #[test]
-fn a_store_to_a_line_in_a_combining_buffer_comes_after_what_is_in_it() {
+fn store_to_a_line_in_a_combining_buffer_comes_after_what_is_in_it() {
     let run = run(Stub::default(), &[around(1, 0, 16), store(1), Op::Sfence]);
     assert_eq!(run.cache.visible[&1][..16], [2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1]);
 }
 
 #[test]
-fn a_load_finds_what_a_combining_buffer_holds() {
+fn load_finds_what_a_combining_buffer_holds() {
     // The value checker would report the cache's stale bytes; the load must not even ask the cache.
     let expects_three = Op::Load { address: 64, length: 8, dependent: false, bytes: 0 };
     let run = run(Stub::default(), &[around(1, 0, 8), compute(20), expects_three, Op::Sfence]);
@@ -202,7 +202,7 @@ fn computation_larger_than_the_reorder_buffer_takes_its_instructions_over_the_wi
 }
 
 #[test]
-fn a_transaction_lasts_from_the_commit_of_its_begin_to_the_commit_of_its_end() {
+fn transaction_lasts_from_the_commit_of_its_begin_to_the_commit_of_its_end() {
     let transaction: &[Op] = &[compute(10), Op::TxBegin, store(1), clwb(1), Op::Sfence, Op::TxEnd];
     let cache = Stub { flushes: misses(&[1]), ..Stub::default() };
     let run = run_all(&small(), cache, &[transaction, transaction]);
@@ -213,21 +213,21 @@ fn a_transaction_lasts_from_the_commit_of_its_begin_to_the_commit_of_its_end() {
 }
 
 #[test]
-fn a_refused_load_asks_again() {
+fn refused_load_asks_again() {
     let cache = Stub { refusals: 2, ..Stub::default() };
     let run = run(cache, &[Op::TxBegin, load(1), Op::TxEnd]);
     assert_eq!(run.latencies(), [10 * CYCLE + HIT]);
 }
 
 #[test]
-fn a_store_that_waits_for_its_line_does_not_ask_again_when_a_register_is_free() {
+fn store_that_waits_for_its_line_does_not_ask_again_when_a_register_is_free() {
     let cache = Stub { refusals: 1, store_misses: misses(&[1]), ..Stub::default() };
     let run = run(cache, &[store(1), load(2)]);
     assert_eq!(run.cache.asked, [(CYCLE, 1), (CYCLE + MISS, 1)]);
 }
 
 #[test]
-fn a_counter_write_back_takes_its_turn_behind_earlier_stores_and_flushes() {
+fn counter_write_back_takes_its_turn_behind_earlier_stores_and_flushes() {
     let cache = Stub { store_misses: misses(&[1]), flushes: misses(&[1]), ..Stub::default() };
     let run = run(cache, &[store(1), clwb(1), counters(1), store(2), Op::Sfence]);
     let flushed = run.times(Seen::Flush(1))[0];
@@ -237,7 +237,7 @@ fn a_counter_write_back_takes_its_turn_behind_earlier_stores_and_flushes() {
 }
 
 #[test]
-fn a_counter_write_back_comes_after_what_combining_buffers_hold_of_its_lines() {
+fn counter_write_back_comes_after_what_combining_buffers_hold_of_its_lines() {
     // Lines 8 to 15 have their counters in one block; line 16 is another's.
     let run = run(Stub::default(), &[around(9, 0, 8), around(16, 0, 8), counters(8), Op::Sfence]);
     let order: Vec<Seen> = run.cache.log.iter().map(|(_, seen)| *seen).collect();
@@ -247,7 +247,7 @@ fn a_counter_write_back_comes_after_what_combining_buffers_hold_of_its_lines() {
 }
 
 #[test]
-fn a_fence_waits_for_the_counters() {
+fn fence_waits_for_the_counters() {
     for latency in [50_000, 50_001] {
         let cache = Stub { counters: BTreeMap::from([(1, latency)]), ..Stub::default() };
         let run = run(cache, &[Op::TxBegin, clwb(1), counters(1), Op::Sfence, Op::TxEnd]);
@@ -259,7 +259,7 @@ fn a_fence_waits_for_the_counters() {
 }
 
 #[test]
-fn an_ordered_flush_and_a_counter_write_back_wait_for_one_another() {
+fn ordered_flush_and_a_counter_write_back_wait_for_one_another() {
     let cache = Stub { flushes: misses(&[1]), counters: misses(&[1]), ..Stub::default() };
     let run = run(cache, &[counters(1), clflush(1), counters(2)]);
     assert_eq!(run.times(Seen::Flush(1)), run.times(Seen::CountersAcknowledged(1)));
@@ -267,7 +267,7 @@ fn an_ordered_flush_and_a_counter_write_back_wait_for_one_another() {
 }
 
 #[test]
-fn a_counter_atomic_store_marks_its_line_before_it_is_visible() {
+fn counter_atomic_store_marks_its_line_before_it_is_visible() {
     let run = run(Stub::default(), &[store(1), marked_store(1), marked_store(2), Op::Sfence]);
     let order: Vec<Seen> = run.cache.log.iter().map(|(_, seen)| *seen).collect();
     let expected = [Seen::Write(1), Seen::Marked(1), Seen::Write(1), Seen::Marked(2), Seen::Write(2), Seen::Fenced];
@@ -277,7 +277,7 @@ fn a_counter_atomic_store_marks_its_line_before_it_is_visible() {
 }
 
 #[test]
-fn a_counter_atomic_store_forwards_to_loads_and_prefetches_like_a_store() {
+fn counter_atomic_store_forwards_to_loads_and_prefetches_like_a_store() {
     for store in [store, marked_store] {
         let cache = Stub { store_misses: misses(&[1, 2]), ..Stub::default() };
         let forwarded = run(cache, &[store(1), store(1), store(2), load(1)]);
@@ -292,7 +292,7 @@ fn a_counter_atomic_store_forwards_to_loads_and_prefetches_like_a_store() {
 }
 
 #[test]
-fn a_store_waits_until_the_first_level_has_encrypted_the_one_before_and_loads_do_not() {
+fn store_waits_until_the_first_level_has_encrypted_the_one_before_and_loads_do_not() {
     for (store_occupancy, apart) in [(0, CYCLE), (CYCLE, CYCLE), (CYCLE + 1, 2 * CYCLE), (40 * CYCLE, 40 * CYCLE)] {
         let cache = Stub { store_occupancy, ..Stub::default() };
         let run = run(cache, &[store(1), store(1), store(2), load(3)]);

@@ -10,7 +10,7 @@ fn run_joined(cache: Stub, program: &[Op], joined: &[usize]) -> Run {
 }
 
 #[test]
-fn it_takes_one_slot_and_counts_once() {
+fn joined_instruction_takes_one_slot_and_counts_once() {
     let program = [Op::TxBegin, load(1), load(2), store(3), Op::TxEnd];
     let one = run_joined(Stub::default(), &program, &[2, 3]);
     assert_eq!((one.times(Seen::Load(1)), one.times(Seen::Load(2))), (vec![0], vec![0]));
@@ -20,7 +20,7 @@ fn it_takes_one_slot_and_counts_once() {
 }
 
 #[test]
-fn it_takes_one_entry_of_the_reorder_buffer() {
+fn joined_instruction_takes_one_entry_of_the_reorder_buffer() {
     let program = [load(1), store(2), compute(4), compute(2), load(3)];
     let cache = || Stub { load_misses: BTreeMap::from([(1, 100 * CYCLE)]), ..Stub::default() };
     // The last load is the eighth instruction of a buffer of eight, or the ninth.
@@ -29,7 +29,7 @@ fn it_takes_one_entry_of_the_reorder_buffer() {
 }
 
 #[test]
-fn computation_between_them_takes_its_own_time() {
+fn computation_between_joined_instructions_takes_its_own_time() {
     let program = |loads: usize| -> Vec<Op> {
         let each = |n| [vec![load(n); loads], vec![compute(5)]].concat();
         (1..=20).flat_map(each).collect()

@@ -9,7 +9,7 @@ fn at(line: u64, latency: Ps) -> BTreeMap<u64, Ps> {
 }
 
 #[test]
-fn the_first_store_to_a_line_waits_for_the_log_and_younger_stores_wait_with_it() {
+fn first_store_to_a_line_waits_for_the_log_and_younger_stores_wait_with_it() {
     for latency in [50_000, 50_001] {
         let cache = Stub { logs: at(1, latency), ..Stub::default() };
         let run = run(cache, &[Op::LoggedTxBegin, store(1), store(1), store(2)]);
@@ -26,7 +26,7 @@ fn the_first_store_to_a_line_waits_for_the_log_and_younger_stores_wait_with_it()
 }
 
 #[test]
-fn a_store_that_misses_is_logged_when_it_has_its_line() {
+fn store_that_misses_is_logged_when_it_has_its_line() {
     let cache = Stub { store_misses: at(1, MISS), logs: at(1, 30_000), ..Stub::default() };
     let run = run(cache, &[Op::LoggedTxBegin, store(1)]);
     assert_eq!(run.times(Seen::Log(1)), [2 * CYCLE + MISS]);
@@ -34,14 +34,14 @@ fn a_store_that_misses_is_logged_when_it_has_its_line() {
 }
 
 #[test]
-fn a_store_that_waits_for_the_log_does_not_ask_again_when_a_register_is_free() {
+fn store_that_waits_for_the_log_does_not_ask_again_when_a_register_is_free() {
     let cache = Stub { refusals: 1, logs: at(1, MISS), ..Stub::default() };
     let run = run(cache, &[Op::LoggedTxBegin, store(1), compute(1), load(2)]);
     assert_eq!(run.cache.asked, [(2 * CYCLE, 1), (2 * CYCLE + MISS, 1)]);
 }
 
 #[test]
-fn a_transaction_begins_in_the_order_of_the_stores() {
+fn transaction_begins_in_the_order_of_the_stores() {
     let cache = Stub { store_misses: at(1, MISS), ..Stub::default() };
     let run = run(cache, &[store(1), Op::LoggedTxBegin, store(1), Op::LoggedTxEnd, store(1)]);
     let order: Vec<Seen> = run.cache.log.iter().map(|(_, seen)| *seen).collect();
@@ -70,14 +70,14 @@ fn flush_data_persists_line_and_counter_and_the_end_waits_for_both() {
 }
 
 #[test]
-fn a_clean_line_has_only_its_counter_to_wait_for() {
+fn clean_line_has_only_its_counter_to_wait_for() {
     let cache = Stub { counters: at(1, MISS), ..Stub::default() };
     let run = run(cache, &[Op::LoggedTxBegin, flush_data(1), Op::LoggedTxEnd]);
     assert_eq!(run.fences, [2 * CYCLE + MISS]);
 }
 
 #[test]
-fn the_end_is_sent_when_everything_before_it_has_committed() {
+fn end_is_sent_when_everything_before_it_has_committed() {
     let cache = Stub { end: 20_000, ..Stub::default() };
     let run = run(cache, &[Op::TxBegin, Op::LoggedTxBegin, store(1), compute(100), Op::LoggedTxEnd, Op::TxEnd]);
     assert_eq!(run.times(Seen::End), [102 * CYCLE], "once");
@@ -91,7 +91,7 @@ fn the_end_is_sent_when_everything_before_it_has_committed() {
 }
 
 #[test]
-fn a_transaction_without_stores_ends_like_a_fence_with_nothing_outstanding() {
+fn transaction_without_stores_ends_like_a_fence_with_nothing_outstanding() {
     let cache = Stub { end: MISS, ..Stub::default() };
     let logged = run(cache, &[Op::TxBegin, Op::LoggedTxBegin, compute(1), Op::LoggedTxEnd, compute(1), Op::TxEnd]);
     assert_eq!(logged.latencies(), [4 * CYCLE]);
@@ -115,7 +115,7 @@ fn accesses(cache: Stub, program: &[Op]) -> (u64, Ps) {
 }
 
 #[test]
-fn an_access_takes_until_its_line_is_there() {
+fn access_takes_until_its_line_is_there() {
     assert_eq!(accesses(Stub::default(), &[compute(3), clwb(1), Op::Sfence]), (0, 0), "a flush is none");
     assert_eq!(accesses(Stub::default(), &[load(1), load(2)]), (2, 2 * HIT));
     assert_eq!(accesses(Stub::default(), &[store(1)]), (1, HIT));

@@ -24,7 +24,7 @@ impl Run {
 }
 
 #[test]
-fn a_fence_waits_for_the_flush_that_is_acknowledged_last() {
+fn fence_waits_for_the_flush_that_is_acknowledged_last() {
     // Commits at 1 and 2, leave at 1 and 2; the first takes longer though it is older.
     for (slow, fast, last) in [(50_000, 10_000, 1), (10_000, 50_000, 2)] {
         let run = run(flushes(&[(1, slow), (2, fast)]), &[clwb(1), clwb(2), Op::Sfence]);
@@ -39,7 +39,7 @@ fn a_fence_waits_for_the_flush_that_is_acknowledged_last() {
 }
 
 #[test]
-fn a_fence_that_nothing_holds_up_waits_for_itself() {
+fn fence_that_nothing_holds_up_waits_for_itself() {
     let run = run(Stub::default(), &[clwb(1), compute(8), compute(8), Op::Sfence]);
     assert_eq!(run.waited_for(), [(4, CYCLE)]);
     assert_eq!(run.stalled(), [(4, CYCLE)]);
@@ -48,7 +48,7 @@ fn a_fence_that_nothing_holds_up_waits_for_itself() {
 }
 
 #[test]
-fn a_store_that_leaves_last_is_waited_for() {
+fn store_that_leaves_last_is_waited_for() {
     let cache = Stub { store_misses: [(2, 100_000)].into(), ..flushes(&[(1, 10_000)]) };
     let run = run(cache, &[store(1), clwb(1), store(2), Op::Mfence]);
     let total = run.core.stats().fence_stall_ps;
@@ -57,7 +57,7 @@ fn a_store_that_leaves_last_is_waited_for() {
 }
 
 #[test]
-fn a_line_stored_past_the_caches_is_waited_for_at_its_last_store() {
+fn line_stored_past_the_caches_is_waited_for_at_its_last_store() {
     let run = run(flushes(&[(1, 60_000)]), &[around(1, 0, 32), around(1, 32, 32), Op::Sfence]);
     assert_eq!(run.waited_for(), [(2, run.core.stats().fence_stall_ps)]);
     assert_eq!((run.cost(2).flushes, run.cost(2).flush_latency_ps, run.cost(1).stores), (1, 60_000, 1));
@@ -79,7 +79,7 @@ fn flushes_of_one_line_are_acknowledged_in_order() {
 }
 
 #[test]
-fn a_load_holds_up_commit_from_the_end_of_its_own_slot() {
+fn load_holds_up_commit_from_the_end_of_its_own_slot() {
     let cache = Stub { load_misses: [(1, 100_000)].into(), ..Stub::default() };
     let run = run(cache, &[load(1), load(2)]);
     assert_eq!(run.cost(1).load_stall_ps, 100_000 - CYCLE);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_known_only_if_as_many_failures_followed_it_and_all_of_it_is_equal() {
+    fn state_is_known_only_if_as_many_failures_followed_it_and_all_of_it_is_equal() {
         let drained = |consumed| {
             let registers = ShadowRegisters { consumed, ..ShadowRegisters::default() };
             Drained { snapshot: AdrSnapshot { registers, ..AdrSnapshot::default() }, ..Drained::default() }

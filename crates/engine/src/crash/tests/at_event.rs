@@ -120,7 +120,7 @@ fn compare(run: &Run, nested: u32, step: usize) -> usize {
 }
 
 #[test]
-fn a_call_fails_exactly_if_the_exploration_of_all_events_shows_a_violation_of_its_points() {
+fn call_fails_exactly_if_the_exploration_of_all_events_shows_a_violation_of_its_points() {
     let failing: Vec<(String, usize)> = designs()
         .into_par_iter()
         .map(|design| (design.name.clone(), compare(&Run::new(design, "queue", 2, &[]), 0, 13)))
@@ -130,7 +130,7 @@ fn a_call_fails_exactly_if_the_exploration_of_all_events_shows_a_violation_of_it
 }
 
 #[test]
-fn so_it_does_when_power_fails_again() {
+fn call_fails_exactly_so_when_power_fails_again() {
     for (name, variant) in [("bbe", Variant::Published), ("sepencr", Variant::Hardened), ("secpm", Variant::Published)]
     {
         compare(&Run::new(design::find(name, variant).unwrap(), "array", 1, &["counters.minor_bits=1"]), 1, 61);

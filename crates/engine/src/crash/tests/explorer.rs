@@ -76,7 +76,7 @@ fn explore_global(
 }
 
 #[test]
-fn a_global_register_that_is_lost_repeats_pads_in_the_first_write_after_the_reboot() {
+fn global_register_that_is_lost_repeats_pads_in_the_first_write_after_the_reboot() {
     for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
         // Data never leaves before its counter: the media show the register's value.
         for found in [GlobalCounter::Kept, |_| GlobalCounter::Scanned] {
@@ -108,7 +108,7 @@ fn data_that_leaves_before_its_counter_hides_its_value_from_a_scan_but_not_from_
 }
 
 #[test]
-fn a_global_register_that_is_behind_by_several_values_repeats_the_pad_of_a_later_write() {
+fn global_register_that_is_behind_by_several_values_repeats_the_pad_of_a_later_write() {
     // From the tenth write on, the restored register is too small by four: the pad of the last line written is repeated
     // if that line is the fourth to be written after the reboot.
     let behind = |register| GlobalCounter::Kept(if register > 10 { register - 4 } else { register });
@@ -145,7 +145,7 @@ fn without_a_promise_of_secrecy_new_data_asks_for_no_boot() {
 }
 
 #[test]
-fn a_split_counter_that_is_lost_repeats_its_pad_in_the_first_write_after_the_reboot() {
+fn split_counter_that_is_lost_repeats_its_pad_in_the_first_write_after_the_reboot() {
     let explorer =
         explore(CrashPlan::All, 0, ProgramFault::default(), OverflowStyle::Hardened, true, WriteStyle::CounterKept);
     let violations = explorer.auditor().violations();
@@ -169,7 +169,7 @@ fn every_new_state_asks_for_a_boot_and_no_state_for_two() {
 }
 
 #[test]
-fn a_structure_that_is_consistent_but_wrong_is_found_by_the_program() {
+fn structure_that_is_consistent_but_wrong_is_found_by_the_program() {
     let fault = ProgramFault { unequal: true, ..ProgramFault::default() };
     let explorer = explore(CrashPlan::All, 0, fault, OverflowStyle::Hardened, true, WriteStyle::Pair);
     let rules: Vec<Rule> = explorer.auditor().violations().iter().map(|violation| violation.rule).collect();
@@ -178,7 +178,7 @@ fn a_structure_that_is_consistent_but_wrong_is_found_by_the_program() {
 }
 
 #[test]
-fn a_judgement_gives_what_it_found_if_that_is_kept_and_who_found_it() {
+fn judgement_gives_what_it_found_if_that_is_kept_and_who_found_it() {
     for keeps in [true, false] {
         let mut machine = Machine::new(2);
         let (mut program, facts) =
@@ -206,7 +206,7 @@ fn a_judgement_gives_what_it_found_if_that_is_kept_and_who_found_it() {
 }
 
 #[test]
-fn the_report_is_the_documented_json_and_its_command_finds_the_violation_again() {
+fn report_is_the_documented_json_and_its_command_finds_the_violation_again() {
     let explorer =
         explore(CrashPlan::All, 0, ProgramFault::default(), OverflowStyle::Hardened, true, WriteStyle::CounterFirst);
     let report = explorer.report(run());
@@ -246,7 +246,7 @@ fn the_report_is_the_documented_json_and_its_command_finds_the_violation_again()
 }
 
 #[test]
-fn a_sample_judges_as_many_points_as_asked_for() {
+fn sample_judges_as_many_points_as_asked_for() {
     let all = explore(CrashPlan::All, 0, ProgramFault::default(), OverflowStyle::Hardened, true, WriteStyle::Pair);
     let total = all.auditor().events();
     let plan: CrashPlan = "10".parse().unwrap();

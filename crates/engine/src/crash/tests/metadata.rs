@@ -72,7 +72,7 @@ fn of_two_entries_of_a_block_the_newer_one_is_restored() {
 
 /// Memory may have nodes over counter blocks that were lost. What is computed anew has nothing of them.
 #[test]
-fn a_node_over_blocks_that_were_never_written_does_not_outlive_the_tree_that_is_rebuilt() {
+fn node_over_blocks_that_were_never_written_does_not_outlive_the_tree_that_is_rebuilt() {
     let mut machine = LineMachine::new("rebuild", &[]);
     machine.write(Line(0), &[1; 64], |_| ());
     let drained = machine.drained();
@@ -90,7 +90,7 @@ fn a_node_over_blocks_that_were_never_written_does_not_outlive_the_tree_that_is_
 
 /// The major counter of a node changes the counters of all its children, so that each needs another MAC.
 #[test]
-fn a_minor_counter_of_a_node_that_overflows_in_a_boot_leaves_all_children_vouched_for() {
+fn minor_counter_of_a_node_that_overflows_in_a_boot_leaves_all_children_vouched_for() {
     for (arity, bits) in [(16u64, 24), (32, 12)] {
         let machine = LineMachine::new("strict-counter-tree", &[&format!("integrity.tree_arity={arity}")]);
         let scheme = &machine.codec.integrity().unwrap().tree.as_ref().unwrap().scheme;

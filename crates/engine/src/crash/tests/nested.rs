@@ -50,7 +50,7 @@ fn recovery_survives_power_failures_after_every_step_of_it() {
 }
 
 #[test]
-fn a_status_register_that_a_second_failure_loses_is_found_and_told_with_its_step() {
+fn status_register_that_a_second_failure_loses_is_found_and_told_with_its_step() {
     let report = explore(SPLIT, Survival { status: false, ..Survival::OF_ALL }, STEPS);
     let first = report.violations.iter().find(|found| found.violation.rule == Rule::Line).expect("lines are lost");
     let (step, reproduce) = (first.nested_event(), &first.reproduce);
@@ -63,7 +63,7 @@ fn a_status_register_that_a_second_failure_loses_is_found_and_told_with_its_step
 }
 
 #[test]
-fn a_global_register_that_a_second_failure_loses_repeats_pads() {
+fn global_register_that_a_second_failure_loses_repeats_pads() {
     let survival = Survival { global_counter: GlobalCounterSurvives::Not, ..Survival::OF_ALL };
     let report = explore(WORDS, survival, &[]);
     let found =

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 const BEYOND: u64 = 1_000;
 
 #[test]
-fn an_old_entry_beyond_the_last_slot_restores_nothing() {
+fn old_entry_beyond_the_last_slot_restores_nothing() {
     let mut machine = LineMachine::new("anubis-asit", &[]);
     // Each entry that was ever in the table, as it crossed the bus.
     let mut entries: BTreeSet<LineBytes> = BTreeSet::new();

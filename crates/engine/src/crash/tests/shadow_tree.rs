@@ -88,7 +88,7 @@ fn drained_to<'a>(media: &'a dyn Media, drained: &Drained) -> Memory<'a> {
 }
 
 #[test]
-fn a_battery_that_only_writes_computes_no_tree() {
+fn battery_that_only_writes_computes_no_tree() {
     for name in DESIGNS {
         let rig = Rig::new(name, None);
         for battery in [Battery::WriteOnly, Battery::WriteComputeOrder, Battery::AllOperation] {
@@ -153,7 +153,7 @@ fn what_is_written_where_nothing_was_is_refused_or_says_nothing() {
 
 /// Power fails, the machine boots, the same slots are dirty again, and power fails again.
 #[test]
-fn the_shadow_cache_of_an_earlier_power_failure_is_refused_line_by_line_and_as_a_whole() {
+fn shadow_cache_of_an_earlier_power_failure_is_refused_line_by_line_and_as_a_whole() {
     for name in DESIGNS {
         let rig = Rig::new(name, None);
         let (loss, first) = (rig.loss(), rig.first(&SOME));

@@ -193,7 +193,7 @@ fn consecutive_rows_go_to_consecutive_banks() {
 }
 
 #[test]
-fn a_preset_loses_one_part_in_nine_to_counters() {
+fn preset_loses_one_part_in_nine_to_counters() {
     let mut machine = test_machine();
     machine.device.capacity = ByteSize(16 << 30);
     let geometry = Geometry::of(&machine);
@@ -203,7 +203,7 @@ fn a_preset_loses_one_part_in_nine_to_counters() {
 }
 
 #[test]
-fn the_banks_that_cores_share_out_begin_and_end_where_banks_do() {
+fn banks_that_cores_share_out_begin_and_end_where_banks_do() {
     use CounterPlacement::{CrossBank, Interleaved, SameBank, SingleBank};
     for (placement, data_banks) in [(SameBank, 4), (CrossBank, 4), (SingleBank, 4), (Interleaved, 3)] {
         let mut machine = machine((1, 1, 4, 72, 1), AddressMapping::BankContiguous, placement);

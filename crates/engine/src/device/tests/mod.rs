@@ -64,7 +64,7 @@ fn accesses_are_counted_by_kind() {
 }
 
 #[test]
-fn a_line_goes_from_base_to_media() {
+fn line_goes_from_base_to_media() {
     let mut device = device(&test_machine(), 1).unwrap();
     let (base, beyond) = (MediaLine::data(Line(0)), MediaLine::data(Line(1)));
     assert_eq!(device.content(base), Content::Base(&[9; 64]));
@@ -79,7 +79,7 @@ fn a_line_goes_from_base_to_media() {
 }
 
 #[test]
-fn a_program_that_does_not_fit_beside_the_counters_is_refused() {
+fn program_that_does_not_fit_beside_the_counters_is_refused() {
     let machine = test_machine();
     let lines = Device::program_capacity_of(&machine) / 64;
     assert!(device(&machine, lines).is_ok());

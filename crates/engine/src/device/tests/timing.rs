@@ -74,7 +74,7 @@ fn timings_are_rounded_up_to_whole_cycles() {
 }
 
 #[test]
-fn a_read_takes_rcd_cl_and_a_burst() {
+fn read_takes_rcd_cl_and_a_burst() {
     let mut timing = Timing::new(&table());
     let now = 7;
     assert_eq!(timing.open_row(3), None);
@@ -85,7 +85,7 @@ fn a_read_takes_rcd_cl_and_a_burst() {
 }
 
 #[test]
-fn a_read_of_the_open_row_saves_rcd() {
+fn read_of_the_open_row_saves_rcd() {
     let (mut timing, now) = opened(&table(), &[3]);
     let data_end = now + (15 + 10) * NS;
     let expected = Issued { command: now, data_end, done: data_end, next: now + 10 * NS, row_hit: true };
@@ -116,7 +116,7 @@ fn another_row_waits_for_rtp_rp_and_rcd_after_a_read() {
 }
 
 #[test]
-fn a_write_holds_its_bank_until_it_is_programmed() {
+fn write_holds_its_bank_until_it_is_programmed() {
     let mut device = table();
     let data_end = (50 + 10) * NS + 12_500;
     let next = (50 + 10 + 300) * NS;
@@ -158,7 +158,7 @@ fn what_is_ready_is_issued_without_delay() {
 }
 
 #[test]
-fn a_column_command_comes_no_earlier_than_asked() {
+fn column_command_comes_no_earlier_than_asked() {
     for (not_before, command) in [(50_000, 50_000), (50_001, 50_001)] {
         assert_eq!(Timing::new(&table()).issue(0, at(3, 5), Read, not_before).command, command);
     }
@@ -194,7 +194,7 @@ fn bursts_of_other_ranks_and_directions_keep_rtrs() {
 }
 
 #[test]
-fn a_rank_takes_four_activates_in_a_window_that_slides() {
+fn rank_takes_four_activates_in_a_window_that_slides() {
     let alone = (50 + 15 + 10) * NS;
     for (fifth_at, held_back) in [(200 * NS, 0), (200 * NS - 1, 1), (30 * NS, 170 * NS)] {
         let mut timing = Timing::new(&table());
@@ -224,7 +224,7 @@ fn open_rows_and_other_ranks_need_no_place_in_the_window() {
 }
 
 #[test]
-fn a_read_command_waits_for_the_turnaround_of_its_rank() {
+fn read_command_waits_for_the_turnaround_of_its_rank() {
     // The write's data end at 22.5 ns; the rank takes read commands from 30 ns.
     for (after, held_back) in [(30 * NS, 0), (30 * NS - 1, 1), (1, 30 * NS - 1)] {
         let (mut timing, now) = opened(&table(), &[0, 1, 8]);
@@ -238,7 +238,7 @@ fn a_read_command_waits_for_the_turnaround_of_its_rank() {
 }
 
 #[test]
-fn a_read_before_the_write_command_is_not_bound_by_its_turnaround() {
+fn read_before_the_write_command_is_not_bound_by_its_turnaround() {
     // The write's row is closed: its command comes at 50 ns, its data from 62.5 to 72.5 ns, its turnaround ends at 80.
     // A read that the bus lets go before the write goes; another has its command after the write's and waits for both.
     for (after, data_end) in [(37_500, 62_500), (37_501, 105_000), (80_000, 105_000), (80_001, 105_001)] {
@@ -249,7 +249,7 @@ fn a_read_before_the_write_command_is_not_bound_by_its_turnaround() {
 }
 
 #[test]
-fn a_write_does_not_push_its_turnaround_under_a_scheduled_read() {
+fn write_does_not_push_its_turnaround_under_a_scheduled_read() {
     // The read's command comes at 50 ns, its data from 65 to 75 ns. A write to an open row whose turnaround (command +
     // 30 ns) ends by then goes first; another waits until its data follow the read's on the bus.
     for (after, data_end) in [(20_000, 42_500), (20_001, 85_000), (60_000, 85_000), (62_500, 85_000), (62_501, 85_001)]
@@ -275,7 +275,7 @@ fn one_burst_at_a_time_on_a_bus() {
 }
 
 #[test]
-fn a_hit_uses_the_bus_while_an_earlier_miss_waits_for_its_row() {
+fn hit_uses_the_bus_while_an_earlier_miss_waits_for_its_row() {
     // The miss has the bus from 65 to 75 ns. A hit fits before it if its burst, 15 to 25 ns after issue, ends by then.
     for (after, data_end) in [(0, 25_000), (40_000, 65_000), (40_001, 85_000), (60_000, 85_000), (60_001, 85_001)] {
         let (mut timing, now) = opened(&table(), &[1]);

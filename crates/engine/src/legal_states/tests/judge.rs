@@ -183,7 +183,7 @@ fn picked(space: &Space, pick: &Pick) -> Memory {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
     #[test]
-    fn a_space_holds_if_and_only_if_each_of_its_states_does(case in cases()) {
+    fn space_holds_if_and_only_if_each_of_its_states_does(case in cases()) {
         let program = Steps { steps: case.steps.clone() };
         let shared: Arc<dyn ProgramRecovery> = Arc::new(Steps { steps: case.steps.clone() });
         let mut recovery = RepeatedRecovery::new(&shared, 0);

@@ -62,7 +62,7 @@ fn expected_cause(kind: &str, stored: &str, flushed: Value, needed: &str) -> (St
 }
 
 #[test]
-fn a_missing_fence() {
+fn missing_fence() {
     let begun = Program::new().store(1, 0, "data").clwb(2, 0);
     let wrong = begun.clone().store(3, 1, "valid").clwb(4, 1).sfence(5);
     assert_eq!(cause(wrong.clone()), expected_cause("missing-fence", "0x1", json!("0x2"), "0x3"));
@@ -98,7 +98,7 @@ fn what_needs_a_fence_comes_after_the_flush() {
 }
 
 #[test]
-fn a_missing_flush() {
+fn missing_flush() {
     let begun = Program::new().store(1, 0, "data");
     let wrong = begun.clone().sfence(2).store(3, 1, "valid").clwb(4, 1).sfence(5);
     assert_eq!(cause(wrong), expected_cause("missing-flush", "0x1", Value::Null, "0x3"));
@@ -106,7 +106,7 @@ fn a_missing_flush() {
 }
 
 #[test]
-fn a_store_after_the_flush() {
+fn store_after_the_flush() {
     let begun = Program::new().store(1, 0, "dat").clwb(2, 0).store(3, 0, "data");
     let wrong = begun.clone().store(5, 1, "valid").clwb(6, 1).sfence(7);
     assert_eq!(cause(wrong), expected_cause("stored-after-flush", "0x3", json!("0x2"), "0x5"));
@@ -124,7 +124,7 @@ fn stores_in_the_wrong_order() {
 }
 
 #[test]
-fn a_store_past_the_caches_without_a_fence() {
+fn store_past_the_caches_without_a_fence() {
     let begun = Program::new().past_caches(1, 0, "data");
     let wrong = begun.clone().clwb(2, 0).store(3, 1, "valid").clwb(4, 1).sfence(5);
     assert_eq!(cause(wrong), expected_cause("non-temporal-not-fenced", "0x1", Value::Null, "0x3"));
@@ -132,7 +132,7 @@ fn a_store_past_the_caches_without_a_fence() {
 }
 
 #[test]
-fn a_flush_of_another_thread() {
+fn flush_of_another_thread() {
     let begun = Program::new().store(1, 0, "data").thread(1).clwb(2, 0).thread(0);
     let wrong = begun.clone().sfence(3).store(4, 1, "valid").clwb(5, 1).sfence(6);
     assert_eq!(cause(wrong), expected_cause("missing-fence", "0x1", json!("0x2"), "0x4"));
@@ -185,7 +185,7 @@ fn failing_images_are_counted_by_their_cause() {
 }
 
 #[test]
-fn an_interruption_keeps_what_was_judged() {
+fn interruption_keeps_what_was_judged() {
     let mut program = Program::new();
     for line in 0..500 {
         program = program.store(1, line, "data").clwb(2, line).sfence(3);
@@ -251,7 +251,7 @@ fn what_has_no_meaning_is_refused_in_one_sentence() {
 }
 
 #[test]
-fn a_locked_instruction_for_another_purpose_completes_no_flush() {
+fn locked_instruction_for_another_purpose_completes_no_flush() {
     // Nothing follows that makes anything durable, so that only the end shows it.
     let flushed = Program::new().store(1, 0, "valid").store(2, 1, "data").clwb(3, 0).clwb(4, 1);
     let report = explored(flushed.clone().locked(5));

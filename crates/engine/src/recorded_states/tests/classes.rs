@@ -187,7 +187,7 @@ fn what_is_not_listed_must_not_be_read() {
 }
 
 #[test]
-fn a_command_that_reads_something_else_than_before_is_recognised() {
+fn command_that_reads_something_else_than_before_is_recognised() {
     let holds = |line: Line| [line.0 as u8; 64];
     let read = |line: u64| WordRead { line: Line(line), word: 0 };
     let run = |reads: &[WordRead], recovers: bool| Run { reads: reads.to_vec(), recovers };

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_rules_of_a_line() {
+fn rules_of_a_line() {
     let images = |program: Program| {
         let all = states(program.trace(), Extent::Whole, u64::MAX);
         all.iter().map(|point| point.images.len()).collect::<Vec<_>>()
@@ -30,7 +30,7 @@ fn the_rules_of_a_line() {
 }
 
 #[test]
-fn a_line_that_is_stored_to_for_ever_takes_no_more_room() {
+fn line_that_is_stored_to_for_ever_takes_no_more_room() {
     let mut program = Program::new();
     for number in 0..1000u64 {
         program = program.bytes(0x11, 1, 0, &number.to_le_bytes());

@@ -38,7 +38,7 @@ fn publishes(annotate: impl Fn(Program) -> Program) -> Program {
 }
 
 #[test]
-fn a_counter_that_is_not_written_back_is_found_with_the_store_that_needed_it() {
+fn counter_that_is_not_written_back_is_found_with_the_store_that_needed_it() {
     assert_holds(publishes(|program| program.write_back(7, 0)), "sca");
     let wrong = publishes(|program| program);
     assert_eq!(cause(wrong.clone(), "sca"), expected_cause("counter-not-durable", "0x1", "0x4"));
@@ -62,7 +62,7 @@ fn a_counter_that_is_not_written_back_is_found_with_the_store_that_needed_it() {
 }
 
 #[test]
-fn an_annotation_that_is_left_out_is_missed() {
+fn annotation_that_is_left_out_is_missed() {
     let program = publishes(|program| program.write_back(7, 0));
     let without =
         |numbers: Value| outcome(program.clone(), json!({"design": "sca", "omit_annotations": numbers})).unwrap();
@@ -91,7 +91,7 @@ fn of_a_program_without_annotations_write_backs_are_assumed_before_fences() {
 
 /// The write-back of a counter that a `clflush` of the data leaves to the next fence makes that fence a crash point.
 #[test]
-fn a_fence_that_completes_only_a_write_back_loses_states() {
+fn fence_that_completes_only_a_write_back_loses_states() {
     let flushed = Program::new().store(1, 0, "data").clflush(2, 0);
     let wrong = flushed.clone().store(4, 64, "valid").sfence(3).clwb(5, 64).sfence(6);
     assert_eq!(cause(wrong, "sca"), expected_cause("counter-not-durable", "0x1", "0x4"));
@@ -100,14 +100,14 @@ fn a_fence_that_completes_only_a_write_back_loses_states() {
 
 /// The store to blame for a counter that is ahead is the one whose data is missing, not the one that no longer decrypts.
 #[test]
-fn a_counter_ahead_is_that_of_the_store_that_is_lost() {
+fn counter_ahead_is_that_of_the_store_that_is_lost() {
     let program = publishes(|program| program).store(8, 0, "data2").clwb(9, 0).sfence(10);
     let ahead = ("counter-ahead".to_owned(), json!("0x8"), Value::Null);
     assert_eq!(cause(program, "write-through"), ahead);
 }
 
 #[test]
-fn a_fence_of_another_thread_completes_no_write_back() {
+fn fence_of_another_thread_completes_no_write_back() {
     let other = |thread: u64| {
         let begun = Program::new().counter_atomic(9, 64).store(1, 0, "data").clwb(2, 0).sfence(3).write_back(7, 0);
         begun.thread(thread).sfence(8).store(4, 64, "valid").clwb(5, 64).sfence(6)

@@ -12,7 +12,7 @@ fn judged(program: Program, command: &str) -> Value {
 }
 
 #[test]
-fn a_mark_before_what_it_promises_is_durable_is_found() {
+fn mark_before_what_it_promises_is_durable_is_found() {
     let stored = || Program::new().store(1, 0, "data");
     // Another line is fenced, and nothing is stored after the mark: only the mark makes a difference at the end.
     let early = stored().store(2, 1, "other").clwb(3, 1).sfence(4).mark("done");

@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bounded_exploration_has_every_single_loss(deeds in prop::collection::vec((0u64..2, act()), 1..9)) {
+    fn bounded_exploration_has_every_single_loss(deeds in prop::collection::vec((0u64..2, act()), 1..9)) {
         let whole = states(trace(&deeds), Extent::Whole, u64::MAX);
         let single = states(trace(&deeds), Extent::Single, 0);
         prop_assert_eq!(whole.len(), single.len());

@@ -92,7 +92,7 @@ fn classes_are_as_many_as_states_are_tried() {
 }
 
 #[test]
-fn an_exploration_ends_with_the_failing_image_asked_for() {
+fn exploration_ends_with_the_failing_image_asked_for() {
     let ended = explored(RECOVER, Some(WATCHER), json!({"stop_after": 1}));
     assert_eq!(ended["violation_count"], json!(1));
     assert!(coverage(&ended).contains("It ended there, with the first image that fails"), "{ended}");

@@ -54,7 +54,7 @@ fn setup(minor_bits: u32) -> (Image, TestCodec) {
 }
 
 #[test]
-fn the_queue_drains_in_the_order_of_admission_over_the_media() {
+fn queue_drains_in_the_order_of_admission_over_the_media() {
     let (mut image, codec) = setup(7);
     let line = Line(70);
     let mut minors = [0; 64];
@@ -78,7 +78,7 @@ fn the_queue_drains_in_the_order_of_admission_over_the_media() {
 }
 
 #[test]
-fn an_interrupted_reencryption_is_resumed_from_every_point() {
+fn interrupted_reencryption_is_resumed_from_every_point() {
     for already in 0..=64usize {
         let (mut image, codec) = setup(3);
         let page = Page(0);
@@ -113,7 +113,7 @@ fn an_interrupted_reencryption_is_resumed_from_every_point() {
 /// The block with the new major counter was lost, and maybe others before it: each line reads the same from the load of
 /// the registers to the end of the boot, and the page ends with the major counter that follows the register's.
 #[test]
-fn a_resumed_reencryption_over_a_lost_counter_block_changes_what_no_line_reads_as() {
+fn resumed_reencryption_over_a_lost_counter_block_changes_what_no_line_reads_as() {
     let base = Arc::new(Populated::new([(0, [7; 64]), (5, [8; 64])]));
     let counters = Counters { minor_bits: 3, ..config::load_machine("small", &[]).unwrap().counters };
     let pads = PadCipher::new(&Keys::from_seed(1).data, 128, 1 << 30).unwrap();
@@ -202,7 +202,7 @@ fn plaintext_memory_boots_as_it_lies() {
 
 /// What a boot finds of a global register, and the first counter that it uses.
 #[test]
-fn the_global_register_goes_on_begins_anew_or_follows_the_media() {
+fn global_register_goes_on_begins_anew_or_follows_the_media() {
     let base = Arc::new(Populated::new([(0, [7; 64]), (5, [8; 64])]));
     for coverage in [Coverage::EIGHT_LINES, Coverage::LINE] {
         let codec = TestCodec::new(base.clone(), CounterLayout::Words { coverage, bytes: 8 });
@@ -237,7 +237,7 @@ fn the_global_register_goes_on_begins_anew_or_follows_the_media() {
 }
 
 #[test]
-fn a_boot_without_encryption_or_before_a_reencryption_tells_no_next_pad() {
+fn boot_without_encryption_or_before_a_reencryption_tells_no_next_pad() {
     let (mut image, codec) = setup(2);
     image.store(MediaLine::counter(CounterBlock(0)), codec.pack(4, &[3; 64]));
     let snapshot = AdrSnapshot::default();

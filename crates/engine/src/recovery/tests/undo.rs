@@ -80,7 +80,7 @@ fn entries_are_put_back_newest_first_one_a_step_and_then_the_set_is_freed() {
 }
 
 #[test]
-fn an_undo_that_is_cut_short_anywhere_is_done_again_with_the_same_result() {
+fn undo_that_is_cut_short_anywhere_is_done_again_with_the_same_result() {
     for (layout, counters) in LAYOUTS.into_iter().flat_map(|layout| [(layout, EIGHT), (layout, NARROW)]) {
         let (mut cut, mut reencrypted, mut shown) = (0, 0, 0);
         run(layout, counters, &mut |machine| {

@@ -26,7 +26,7 @@ fn run(name: &str, text: &str) -> LineReport {
 }
 
 #[test]
-fn an_access_alone_takes_the_time_of_the_device() {
+fn access_alone_takes_the_time_of_the_device() {
     let report = run("unencrypted", "LD 0x1000\n");
     let machine = config(&design::find("unencrypted", Variant::Hardened).unwrap(), &[]).machine;
     let device = &machine.device;
@@ -41,7 +41,7 @@ fn an_access_alone_takes_the_time_of_the_device() {
 }
 
 #[test]
-fn a_trace_keeps_its_cycles_and_begins_with_its_first() {
+fn trace_keeps_its_cycles_and_begins_with_its_first() {
     let report = run("unencrypted", "0x40 READ 1000000\n0x80040 READ 1005000\n");
     assert_eq!((report.requests, report.waited), (2, 0));
     assert!((5_000.0..6_000.0).contains(&report.simulated_ns), "{}", report.simulated_ns);
@@ -96,7 +96,7 @@ fn counted(name: &str, accesses: &[(u64, bool, u64)]) -> [Vec<Ps>; 2] {
 }
 
 #[test]
-fn a_read_that_writes_hold_back_waits_in_its_response_time() {
+fn read_that_writes_hold_back_waits_in_its_response_time() {
     let mut accesses: Vec<(u64, bool, u64)> = (0..80).map(|n| (n, true, 0x4000 + n)).collect();
     accesses.push((80, false, 0x24000));
     let line = |&(ns, write, line): &(u64, bool, u64)| {
@@ -126,14 +126,14 @@ fn a_read_that_writes_hold_back_waits_in_its_response_time() {
 }
 
 #[test]
-fn a_trace_without_cycles_has_no_response_times() {
+fn trace_without_cycles_has_no_response_times() {
     let report = run("unencrypted", "LD 0x1000\nST 0x2000\n");
     assert_eq!((report.read_response_ns, report.write_response_ns), (None, None));
     assert!(report.finish_ns > 0.0 && report.finish_ns <= report.simulated_ns);
 }
 
 #[test]
-fn an_access_behind_one_that_found_no_room_has_waited_too() {
+fn access_behind_one_that_found_no_room_has_waited_too() {
     // The first write that finds no room holds back those of the other bank, for which there is room at once.
     let text: String = (0..200u64).map(|n| format!("{:#x} WRITE 0\n", n * 64)).collect();
     let report = run("unencrypted", &text);
@@ -154,7 +154,7 @@ fn without_cycles_the_queues_are_kept_full_and_no_fuller() {
 }
 
 #[test]
-fn a_lookup_of_a_block_on_its_way_is_a_secondary_miss() {
+fn lookup_of_a_block_on_its_way_is_a_secondary_miss() {
     let of_page = "0x0 READ 0\n0x40 READ 0\n0x80 READ 1\n0xc0 READ 100000\n0x1000 WRITE 200000\n0x1040 WRITE 200000\n";
     let lookups = |report: &LineReport| (report.counter_hits, report.counter_misses, report.counter_secondary_misses);
     let report = run("secpm", of_page);
@@ -178,7 +178,7 @@ fn accesses_that_are_behind_their_times_find_the_same_room_as_those_without() {
 }
 
 #[test]
-fn an_interruption_is_heard_before_many_more_events() {
+fn interruption_is_heard_before_many_more_events() {
     let design = design::find("secpm", Variant::Hardened).unwrap();
     let config = config(&design, &[]);
     // No progress is reported before the trace ends.
@@ -236,7 +236,7 @@ fn every_design_takes_a_trace_and_always_alike() {
 }
 
 #[test]
-fn a_cycle_beyond_all_time_is_refused() {
+fn cycle_beyond_all_time_is_refused() {
     let message = run_on("unencrypted", &[], "0x0 READ 0\n0x0 READ 18446744073709551615\n").unwrap_err().to_string();
     assert!(message.starts_with("t.trace: line 2 at byte 11: expected a cycle in the first hundred days"), "{message}");
 }

@@ -68,7 +68,7 @@ fn additions(count: u64) -> Vec<u8> {
 }
 
 #[test]
-fn an_instruction_with_two_loads_and_a_store_counts_once() {
+fn instruction_with_two_loads_and_a_store_counts_once() {
     let path = std::env::temp_dir().join(format!("counterpoint-{}-additions.champsim", std::process::id()));
     std::fs::write(&path, additions(10_000)).unwrap();
     let request = json!({"runs": [{"design": "unencrypted", "workload": path.to_str().unwrap()}]}).to_string();
@@ -95,7 +95,7 @@ fn compressed_traces_are_the_same() {
 }
 
 #[test]
-fn a_trace_that_is_cut_off_or_something_else() {
+fn trace_that_is_cut_off_or_something_else() {
     let cut = &program()[..300];
     let message = Trace::from_bytes("t", cut, false).unwrap_err().to_string();
     let wanted = "t: the trace is cut off: expected a whole instruction at its end, and it is good up to byte 256 (4 records); \

@@ -94,7 +94,7 @@ fn compressed_traces_are_the_same() {
 }
 
 #[test]
-fn a_malformed_line_is_named() {
+fn malformed_line_is_named() {
     for (text, at, expected) in [
         ("1 R 0x40\n2 Q 0x40\n", 9, "cycle R|W address [data [thread]] with the address in hexadecimal"),
         ("1 R 0x40\n-2 R 0x40\n", 9, "cycle R|W address"),

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_at_most_ten_bytes_and_64_bits() {
+    fn number_is_at_most_ten_bytes_and_64_bits() {
         assert_eq!(unsigned(&[0x00]), Ok(0));
         assert_eq!(unsigned(&[0x7f]), Ok(127));
         assert_eq!(unsigned(&[0x80, 0x01]), Ok(128));

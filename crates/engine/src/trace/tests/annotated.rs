@@ -38,7 +38,7 @@ fn every_block_flushed_since_the_last_fence_is_written_back_once_before_the_next
 }
 
 #[test]
-fn a_deep_flush_and_a_commit_keep_their_order() {
+fn deep_flush_and_a_commit_keep_their_order() {
     let records = "|pmemobj_tx_alloc.BEGIN|FLUSH;0x100800;0x1|DEEP_SYNC;0x100000;0x40|pmemobj_tx_commit.END";
     let wanted = [Begin, Flush(0x800), Flush(0), WriteBackCounters(0), WriteBackCounters(0x800), Fence, End];
     // A file whose lines the device does not have is not flushed, and has no counters.
@@ -46,7 +46,7 @@ fn a_deep_flush_and_a_commit_keep_their_order() {
 }
 
 #[test]
-fn the_annotations_are_all_that_the_form_adds_however_long_a_stretch_is() {
+fn annotations_are_all_that_the_form_adds_however_long_a_stretch_is() {
     // More blocks than are kept, flushed twice: once in one piece, once out of order in many.
     let blocks = BLOCKS_MAX as u64 + 1000;
     let mut records = format!("|FLUSH;0x100000;{:#x}", blocks * 512);

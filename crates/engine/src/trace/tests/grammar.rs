@@ -44,13 +44,13 @@ fn zstd_is_told_by_content() {
 }
 
 #[test]
-fn a_store_over_a_line_end_is_split() {
+fn store_over_a_line_end_is_split() {
     let trace = open(&log(&format!("{FILE}|STORE;0x1003e;0x04030201;0x4")));
     assert_eq!(operations(&trace), [Store(0x3e, vec![1, 2]), Store(0x40, vec![3, 4])]);
 }
 
 #[test]
-fn a_flush_touches_each_line_once() {
+fn flush_touches_each_line_once() {
     let trace = open(&log(&format!("{FILE}|FLUSH;0x1003f;0x2|FLUSH;0x10080;0x41|FLUSH;0x10000;0x0")));
     assert_eq!(operations(&trace), [Flush(0), Flush(0x40), Flush(0x80), Flush(0xc0)]);
     assert_eq!(trace.summary().lines_flushed, 4);
@@ -58,7 +58,7 @@ fn a_flush_touches_each_line_once() {
 }
 
 #[test]
-fn a_flush_outside_every_file_is_left_out() {
+fn flush_outside_every_file_is_left_out() {
     let text = format!("{FILE}|FLUSH;0x90000;0x40|FLUSH;0xffc0;0x80|FLUSH;0x11fc0;0xffffffffffffffff");
     let trace = open(&log(&text));
     assert_eq!(operations(&trace), [Flush(0), Flush(0x1fc0)]);
@@ -66,7 +66,7 @@ fn a_flush_outside_every_file_is_left_out() {
 }
 
 #[test]
-fn a_deep_sync_flushes_its_range_and_fences() {
+fn deep_sync_flushes_its_range_and_fences() {
     let trace = open(&log(&format!("{FILE}|DEEP_SYNC;0x10040;0x80|DEEP_SYNC;0x90000;0x40")));
     assert_eq!(operations(&trace), [Flush(0x40), Flush(0x80), Fence, Fence]);
     assert_eq!(trace.summary().deep_syncs, 2);
@@ -93,7 +93,7 @@ fn files_get_regions_of_whole_pages_by_first_registration() {
 }
 
 #[test]
-fn the_newest_registration_holds() {
+fn newest_registration_holds() {
     let text = format!(
         "{FILE}|STORE;0x11000;0x1;0x1|REGISTER_FILE;other;0x11000;0x1000;0x0|STORE;0x10ffc;0x0807060504030201;0x8"
     );
@@ -102,13 +102,13 @@ fn the_newest_registration_holds() {
 }
 
 #[test]
-fn a_path_may_hold_semicolons() {
+fn path_may_hold_semicolons() {
     let trace = open(&log("|REGISTER_FILE;/a;0x1;b c;0x10000;0x40;0x0|STORE;0x10000;0x1;0x1"));
     assert_eq!(trace.summary().files[0].path, "/a;0x1;b c");
 }
 
 #[test]
-fn a_message_runs_into_a_record() {
+fn message_runs_into_a_record() {
     let message = "brk segment overflow in thread #1: can't grow to 0x4854000\n==7== (see section Limitations)\n==7== ";
     for (record, wanted) in [
         ("|STORE;0x10040;0x1;0x1", Store(0x40, vec![1])),
@@ -161,7 +161,7 @@ fn pool_creation_precedes_the_first_transaction() {
 }
 
 #[test]
-fn a_log_without_commits_has_no_transactions() {
+fn log_without_commits_has_no_transactions() {
     let trace = open(&log("|FENCE|pmemobj_tx_alloc.BEGIN|FENCE"));
     assert_eq!(operations(&trace), [Fence, Fence]);
     assert!(operations(&open(&log("|libpmem.BEGIN"))).is_empty());
@@ -186,7 +186,7 @@ fn long_stretches_come_in_pieces() {
 }
 
 #[test]
-fn a_cut_off_log_can_be_replayed_as_far_as_it_is_good() {
+fn cut_off_log_can_be_replayed_as_far_as_it_is_good() {
     let text = format!("{START}{FILE}|STORE;0x10040;0x1;0x1|FLUSH;0x10040;0x4");
     let trace = Trace::from_bytes("t.log", text.as_bytes(), true).unwrap();
     assert_eq!(operations(&trace), [Store(0x40, vec![1])], "the last number may lack digits");

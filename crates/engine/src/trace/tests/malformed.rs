@@ -13,7 +13,7 @@ const STORE: &str = "STORE;0xaddress;0xvalue;0xsize with 1 to 8 bytes and a valu
 const REGISTER: &str = "REGISTER_FILE;path;0xbase;0xsize;0xoffset";
 
 #[test]
-fn a_malformed_record_is_named() {
+fn malformed_record_is_named() {
     for (record, expected) in [
         ("", ANY),
         ("FENCES", ANY),
@@ -59,7 +59,7 @@ fn a_malformed_record_is_named() {
 }
 
 #[test]
-fn a_line_break_needs_a_message() {
+fn line_break_needs_a_message() {
     let text = log("|FENCE\nFENCE|FENCE");
     assert_eq!(
         error(text.as_bytes(), false),
@@ -75,7 +75,7 @@ fn a_line_break_needs_a_message() {
 }
 
 #[test]
-fn a_long_or_binary_record_is_quoted_in_part() {
+fn long_or_binary_record_is_quoted_in_part() {
     let text = log(&format!("|{}", "\u{0}".repeat(100)));
     assert!(error(text.as_bytes(), false).ends_with(&format!("found \"{}...\"", "\\x00".repeat(60))));
     let text = log(&format!("|{}|", "x".repeat(70_000)));
@@ -102,7 +102,7 @@ fn other_files_are_not_logs() {
 }
 
 #[test]
-fn a_cut_off_log_is_refused_and_says_how_far_it_is_good() {
+fn cut_off_log_is_refused_and_says_how_far_it_is_good() {
     let good = format!("{START}|FENCE|FENCE|");
     let wanted = format!(
         "t.log: the log is cut off: expected STOP at its end, and it is good up to byte {} (2 records); \
@@ -115,7 +115,7 @@ fn a_cut_off_log_is_refused_and_says_how_far_it_is_good() {
 }
 
 #[test]
-fn a_cut_off_zstd_file_is_a_cut_off_log() {
+fn cut_off_zstd_file_is_a_cut_off_log() {
     // Records that do not repeat, so that the file has several blocks.
     let records: String =
         (0u64..40_000).map(|n| format!("|FLUSH;0x{:x};0x40", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
@@ -130,7 +130,7 @@ fn a_cut_off_zstd_file_is_a_cut_off_log() {
 }
 
 #[test]
-fn a_corrupt_zstd_file_is_an_error_even_when_truncation_is_allowed() {
+fn corrupt_zstd_file_is_an_error_even_when_truncation_is_allowed() {
     // Magic, a header with a window of 1 KiB, and a block of the reserved type (RFC 8878 section 3.1.1.2).
     let reserved = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00, 0x07, 0x00, 0x00];
     // A header with a window of 2 GiB, which is not allocated.
@@ -151,7 +151,7 @@ fn files_too_large_together_are_refused() {
 }
 
 #[test]
-fn a_path_that_is_no_file() {
+fn path_that_is_no_file() {
     let folder = std::env::temp_dir();
     let message = Trace::open(&folder, false, &Arc::default()).unwrap_err().to_string();
     assert_eq!(message, format!("{}: a trace is read twice and must be a regular file", folder.display()));
@@ -160,7 +160,7 @@ fn a_path_that_is_no_file() {
 }
 
 #[test]
-fn a_file_that_changes_between_the_passes_is_noticed() {
+fn file_that_changes_between_the_passes_is_noticed() {
     let path = std::env::temp_dir().join(format!("counterpoint-changing-{}.log", std::process::id()));
     let write = |text: &str| std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
     write(&log("|FENCE|FENCE"));

@@ -39,7 +39,7 @@ fn numbers(steps: Steps) -> (Vec<u64>, Vec<u64>) {
 
 proptest! {
     #[test]
-    fn a_program_without_some_operations(records in records(), seed in any::<u64>()) {
+    fn program_without_some_operations(records in records(), seed in any::<u64>()) {
         let text = log(&records);
         let trace = open(&text);
         let whole = operations(&trace);

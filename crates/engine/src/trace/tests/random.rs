@@ -121,7 +121,7 @@ fn survive(bytes: &[u8]) {
 
 proptest! {
     #[test]
-    fn a_written_log_reads_back(
+    fn written_log_reads_back(
         acts in prop::collection::vec(act(), 0..200),
         glue in prop::collection::vec(prop::bool::weighted(0.1), 200),
         packed in any::<bool>(),
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn a_log_cut_anywhere_is_good_up_to_a_record(acts in prop::collection::vec(act(), 1..30), cut in any::<prop::sample::Index>()) {
+    fn log_cut_anywhere_is_good_up_to_a_record(acts in prop::collection::vec(act(), 1..30), cut in any::<prop::sample::Index>()) {
         let text = text(&acts, &[]);
         let end = START.len() + cut.index(text.len() - STOP.len() - START.len());
         let trace = Trace::from_bytes("t.log", &text.as_bytes()[..end], true).unwrap();
@@ -167,7 +167,7 @@ proptest! {
 
 /// Four hundred megabytes of one byte in some tens of kilobytes: they must be refused early.
 #[test]
-fn a_bomb_is_not_unpacked() {
+fn bomb_is_not_unpacked() {
     let packed = zstd::encode_all(
         std::io::Read::chain(&b"==7== "[..], std::io::Read::take(std::io::repeat(b'x'), 400 << 20)),
         1,

@@ -113,7 +113,7 @@ fn files_hold_what_they_held_with_the_lines_that_changed_and_get_it_back() {
 }
 
 #[test]
-fn a_sparse_copy_of_data_between_holes_is_equal() {
+fn sparse_copy_of_data_between_holes_is_equal() {
     use std::os::unix::fs::FileExt;
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));
@@ -126,7 +126,7 @@ fn a_sparse_copy_of_data_between_holes_is_equal() {
 }
 
 #[test]
-fn a_command_is_judged_by_how_it_ends() {
+fn command_is_judged_by_how_it_ends() {
     let long = Duration::from_secs(20);
     let of = |outcome, said: &str| Ran { outcome, said: said.to_owned() };
     assert_eq!(run("exit 0", long), of(Outcome::Exit(0), ""));
@@ -139,7 +139,7 @@ fn a_command_is_judged_by_how_it_ends() {
 }
 
 #[test]
-fn a_command_that_hangs_is_killed_with_what_it_started() {
+fn command_that_hangs_is_killed_with_what_it_started() {
     let mark = tempfile::tempdir().unwrap();
     let late = mark.path().join("late");
     let started = Instant::now();
@@ -155,7 +155,7 @@ fn a_command_that_hangs_is_killed_with_what_it_started() {
 }
 
 #[test]
-fn an_interrupted_command_gives_no_verdict() {
+fn interrupted_command_gives_no_verdict() {
     let cancel = AtomicBool::new(false);
     let started = Instant::now();
     let ran = std::thread::scope(|scope| {

@@ -51,7 +51,7 @@ fn judged(recovery: &mut OwnRecovery, digest: u128, first: u8) -> Arc<Verdict> {
 }
 
 #[test]
-fn a_program_is_loaded_once_and_each_run_of_it_is_a_fork() {
+fn program_is_loaded_once_and_each_run_of_it_is_a_fork() {
     let within = tempfile::tempdir().unwrap();
     let body = "printf(\"it holds %d\\n\", first);
                 fflush(stdout);
@@ -84,7 +84,7 @@ fn a_program_is_loaded_once_and_each_run_of_it_is_a_fork() {
 }
 
 #[test]
-fn a_program_within_a_longer_command_runs_as_ever() {
+fn program_within_a_longer_command_runs_as_ever() {
     let within = tempfile::tempdir().unwrap();
     let program = compiled(within.path(), "return first;");
     let command = format!("{} {{pool}} || test $? = 4", program.display());
@@ -95,7 +95,7 @@ fn a_program_within_a_longer_command_runs_as_ever() {
 }
 
 #[test]
-fn a_command_that_is_told_the_event_does_not_serve() {
+fn command_that_is_told_the_event_does_not_serve() {
     let within = tempfile::tempdir().unwrap();
     let program = compiled(within.path(), "return first + atoi(given[2]);");
     let mut recovery = of(within.path(), &format!("{} {{pool}} {{event}}", program.display()), 20);
@@ -108,7 +108,7 @@ fn a_command_that_is_told_the_event_does_not_serve() {
 }
 
 #[test]
-fn a_server_that_ends_is_an_error_and_one_that_is_interrupted_is_gone() {
+fn server_that_ends_is_an_error_and_one_that_is_interrupted_is_gone() {
     let within = tempfile::tempdir().unwrap();
     let program = compiled(
         within.path(),

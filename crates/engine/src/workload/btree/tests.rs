@@ -76,7 +76,7 @@ fn leaves_by_items(rig: &mut Rig<BTree>) -> Vec<u64> {
 }
 
 #[test]
-fn a_populated_tree_is_as_random_inserts_leave_it() {
+fn populated_tree_is_as_random_inserts_leave_it() {
     // A tree that grows to eight times its size keeps the shares of its leaves and splits at the same rate.
     for (order, tx_size) in ORDERS.into_iter().flat_map(|order| [256, 1024].map(|tx_size| (order, tx_size))) {
         let mut rig = rig(order, 1 << 20, tx_size, 1 << 15, 1);
@@ -126,7 +126,7 @@ fn disturbed_nodes_are_noticed() {
 }
 
 #[test]
-fn an_insert_moves_the_greater_items_of_a_sorted_leaf_and_none_of_a_leaf_that_names_them() {
+fn insert_moves_the_greater_items_of_a_sorted_leaf_and_none_of_a_leaf_that_names_them() {
     for order in ORDERS {
         let mut rig = rig(order, 4096, 512, 0, 3);
         let leaf = rig.structure.leaf(0);

@@ -66,7 +66,7 @@ fn data_stages(kind: WorkloadKind) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn it_is_the_plain_form_with_whole_lines_logged_and_annotations(
+    fn annotated_form_is_the_plain_form_with_whole_lines_logged_and_annotations(
         which in 0..WORKLOADS.len(), lines in 1..17u64, copy in 3..7u32, seed: u64, operations in 1..60u64,
     ) {
         let mut config = config(WORKLOADS[which].kind, lines * 64, seed, operations);
@@ -126,7 +126,7 @@ proptest! {
     }
 
     #[test]
-    fn the_word_that_commits_is_counter_atomic_and_nothing_else(
+    fn word_that_commits_is_counter_atomic_and_nothing_else(
         which in 0..WORKLOADS.len(), lines in 1..17u64, seed: u64, operations in 1..60u64,
     ) {
         let kind = WORKLOADS[which].kind;
@@ -195,7 +195,7 @@ proptest! {
 }
 
 #[test]
-fn a_plain_program_ignores_what_is_to_be_left_out() {
+fn plain_program_ignores_what_is_to_be_left_out() {
     let plain = config(WorkloadKind::Array, 64, 1, 20);
     for annotation in Annotation::ALL {
         let same = WorkloadConfig { leave_out: Some(Omission::Annotation(annotation)), ..plain.clone() };

@@ -153,7 +153,7 @@ fn recovery_gives_the_state_before_or_after_wherever_power_fails() {
 }
 
 #[test]
-fn a_protocol_without_any_one_of_its_fences_is_caught() {
+fn protocol_without_any_one_of_its_fences_is_caught() {
     for workload in WORKLOADS {
         for fence in 0..if workload.has_log { 3 } else { 2 } {
             let mut config = config(workload.kind, 256, 3, 400);
@@ -180,7 +180,7 @@ fn without(kind: WorkloadKind, annotation: Annotation, needed: bool) -> Result<T
 }
 
 #[test]
-fn a_program_without_a_counter_write_back_is_caught() {
+fn program_without_a_counter_write_back_is_caught() {
     for workload in WORKLOADS {
         let prepare = without(workload.kind, Annotation::PrepareCounterCacheWriteback, true);
         assert!(prepare.is_err(), "{}: {prepare:?}", workload.name);
@@ -193,7 +193,7 @@ fn a_program_without_a_counter_write_back_is_caught() {
 /// A list whose head may be garbage is lost. A log entry whose first line may be garbage is not: its counter can be
 /// missing only from Commit on, when the data is durable, and garbage is not a valid entry.
 #[test]
-fn a_program_whose_committing_word_is_not_counter_atomic_is_caught_if_that_word_is_needed() {
+fn program_whose_committing_word_is_not_counter_atomic_is_caught_if_that_word_is_needed() {
     for workload in WORKLOADS {
         let commit = without(workload.kind, Annotation::CommitCounterAtomic, !workload.has_log);
         assert_eq!(commit.is_err(), !workload.has_log, "{}: {commit:?}", workload.name);
@@ -201,7 +201,7 @@ fn a_program_whose_committing_word_is_not_counter_atomic_is_caught_if_that_word_
 }
 
 #[test]
-fn a_program_without_flush_data_is_caught() {
+fn program_without_flush_data_is_caught() {
     for workload in WORKLOADS {
         let outcome = without(workload.kind, Annotation::FlushData, true);
         assert!(outcome.is_err(), "{}: {outcome:?}", workload.name);
@@ -209,7 +209,7 @@ fn a_program_without_flush_data_is_caught() {
 }
 
 #[test]
-fn a_program_without_a_step_of_its_protocol_is_caught() {
+fn program_without_a_step_of_its_protocol_is_caught() {
     let forms = [ProgramForm::Plain, ProgramForm::Annotated, ProgramForm::FlushFree];
     for workload in WORKLOADS {
         for step in ProtocolStep::ALL.into_iter().filter(|step| workload.has_log || !step.needs_log()) {
@@ -233,7 +233,7 @@ fn a_program_without_a_step_of_its_protocol_is_caught() {
 }
 
 #[test]
-fn a_node_whose_split_is_in_flight_is_recovered() {
+fn node_whose_split_is_in_flight_is_recovered() {
     // Small footprint, many inserts: leaves and inner nodes split and the root grows several times.
     for (kind, operations, sparseness) in [(WorkloadKind::BTree, 2_000, 120), (WorkloadKind::BPlusTree, 700, 900)] {
         let mut config = config(kind, 64, 11, operations);

@@ -23,7 +23,7 @@ fn transactions(config: &WorkloadConfig, form: ProgramForm) -> Vec<(Vec<Op>, Vec
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn it_is_the_plain_form_without_its_flushes(
+    fn flush_free_form_is_the_plain_form_without_its_flushes(
         which in 0..WORKLOADS.len(), lines in 1..17u64, copy in 3..7u32, by_line: bool, seed: u64, operations in 1..60u64,
     ) {
         let mut config = config(WORKLOADS[which].kind, lines * 64, seed, operations);
@@ -40,7 +40,7 @@ proptest! {
 }
 
 #[test]
-fn a_log_past_the_caches_is_the_same_log_and_needs_no_flush() {
+fn log_past_the_caches_is_the_same_log_and_needs_no_flush() {
     for workload in WORKLOADS.iter().filter(|workload| workload.has_log) {
         let mut cached = config(workload.kind, 256, 3, 20);
         cached.program.copy_bytes = 64;
@@ -95,7 +95,7 @@ fn recovery_gives_the_state_before_or_after_every_prefix_of_the_stores() {
 /// Recovery depends only on the order of stores: here the first store of Mutate, or of a list's head, comes before the
 /// last store of Prepare.
 #[test]
-fn a_store_in_place_before_the_log_entry_is_whole_is_caught() {
+fn store_in_place_before_the_log_entry_is_whole_is_caught() {
     for (name, _, config) in programs() {
         let outcome = explore_broken(&config, 1, |ops| {
             let fence = ops.iter().position(|op| *op == Op::Sfence).expect("Prepare ends with a fence");

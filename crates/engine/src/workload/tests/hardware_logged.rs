@@ -77,7 +77,7 @@ proptest! {
 }
 
 #[test]
-fn the_program_has_nothing_to_recover() {
+fn program_has_nothing_to_recover() {
     for workload in WORKLOADS {
         let config = hardware_logged(&config(workload.kind, 256, 4, 50), None);
         let (plan, _, mut program) = start(&config);

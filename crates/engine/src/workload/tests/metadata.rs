@@ -27,7 +27,7 @@ fn data_lines(config: &WorkloadConfig) -> Vec<u64> {
 }
 
 #[test]
-fn a_transaction_writes_the_lines_of_its_size_and_no_more() {
+fn transaction_writes_the_lines_of_its_size_and_no_more() {
     for kind in [WorkloadKind::Array, WorkloadKind::Queue, WorkloadKind::Hash] {
         for size in [64, 192, 1024] {
             let config = config(kind, size, 3, 200);
@@ -49,7 +49,7 @@ fn a_transaction_writes_the_lines_of_its_size_and_no_more() {
 }
 
 #[test]
-fn the_other_structures_do_not_change() {
+fn other_structures_do_not_change() {
     for workload in WORKLOADS {
         if matches!(workload.kind, WorkloadKind::Array | WorkloadKind::Queue) {
             continue;

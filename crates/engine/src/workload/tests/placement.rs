@@ -33,7 +33,7 @@ fn entries(config: &WorkloadConfig) -> Vec<(bool, Vec<u64>)> {
 }
 
 #[test]
-fn an_entry_begins_with_a_page_and_shares_none_with_the_entry_before_it() {
+fn entry_begins_with_a_page_and_shares_none_with_the_entry_before_it() {
     for workload in WORKLOADS.iter().filter(|workload| workload.has_log) {
         for tx_size in [64, 1024, 4096] {
             let mut config = on_own_pages(config(workload.kind, tx_size, 3, 60));
@@ -56,7 +56,7 @@ fn an_entry_begins_with_a_page_and_shares_none_with_the_entry_before_it() {
 }
 
 #[test]
-fn the_smallest_ring_has_room_for_three_of_the_largest_entries_in_whole_pages() {
+fn smallest_ring_has_room_for_three_of_the_largest_entries_in_whole_pages() {
     for (placement, pages) in [(LogPlacement::Packed, 1), (LogPlacement::OwnPages, 3)] {
         // Two entries of 32 bytes, which may lie in two lines: three lines of a packed entry.
         let mut config = config(WorkloadKind::Array, 64, 1, 10);
@@ -69,7 +69,7 @@ fn the_smallest_ring_has_room_for_three_of_the_largest_entries_in_whole_pages() 
 }
 
 #[test]
-fn an_entry_on_its_own_pages_is_found_wherever_power_fails() {
+fn entry_on_its_own_pages_is_found_wherever_power_fails() {
     for workload in WORKLOADS.iter().filter(|workload| workload.has_log) {
         for (tx_size, operations, sparseness) in [(64, 100, 4), (1024, 16, 16), (4096, 6, 120)] {
             let mut config = on_own_pages(config(workload.kind, tx_size, tx_size + 7, operations));
@@ -114,7 +114,7 @@ fn cores_are_spread_over_the_banks_and_the_heap_begins_with_the_second_of_a_core
 }
 
 #[test]
-fn a_heap_may_fill_the_banks_of_its_core_and_no_more() {
+fn heap_may_fill_the_banks_of_its_core_and_no_more() {
     // Two cores with four banks each: three for the heap.
     assert_eq!(in_banks(2, 8, 3 * BANK, 8 * BANK).unwrap()[1], [4 * BANK, 5 * BANK, 8 * BANK]);
     let more = in_banks(2, 8, 3 * BANK + 4096, 8 * BANK).unwrap_err();

@@ -40,7 +40,7 @@ fn bad_input_gets_a_sentence() {
 }
 
 #[test]
-fn the_smallest_footprint_works_for_every_workload_and_size() {
+fn smallest_footprint_works_for_every_workload_and_size() {
     for workload in WORKLOADS {
         for tx_size in [64, 192, 1024, 4096, 65_536] {
             let mut config = config(workload.kind, tx_size, 3, 30);
@@ -144,7 +144,7 @@ fn only_written_pages_are_copied() {
 }
 
 #[test]
-fn a_check_survives_garbage_everywhere() {
+fn check_survives_garbage_everywhere() {
     for workload in WORKLOADS {
         let config = config(workload.kind, 64, 4, 10);
         let (plan, _, mut program) = start(&config);

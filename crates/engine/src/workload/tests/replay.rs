@@ -53,7 +53,7 @@ fn replay_one(config: &WorkloadConfig, check_every: u64) {
 }
 
 #[test]
-fn thousands_of_transactions_of_every_size() {
+fn operations_replay_to_the_memory_of_the_program_after_thousands_of_transactions() {
     for workload in WORKLOADS {
         for (tx_size, operations) in [(64, 3_000), (256, 1_000), (1024, 400), (4096, 150)] {
             replay(workload.kind, tx_size, 16, 1, operations, 53);

@@ -83,7 +83,7 @@ fn shares_hold_over_many_short_computations() {
 }
 
 #[test]
-fn the_hot_share_goes_to_the_first_eighth() {
+fn hot_share_goes_to_the_first_eighth() {
     let plain = config(WorkloadKind::Array, 64, 1, 20);
     let share = |hot| {
         let config = thinking(&plain, [1_000, 80, 20, hot]);

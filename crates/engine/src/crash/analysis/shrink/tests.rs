@@ -131,7 +131,7 @@ fn what_only_the_whole_run_breaks_stays_as_it_is() {
 }
 
 #[test]
-fn the_warm_up_counts_as_transactions() {
+fn warm_up_counts_as_transactions() {
     let whole = RunConfig { warmup: 30, ..config(70, 64, 4096, 1) };
     let (found, _) = shrunk(&whole, &[Rule::Line], |shape| shape.transactions + shape.warmup >= 80);
     assert_eq!((found[0].transactions, found[0].minimal), (80, true));
@@ -147,7 +147,7 @@ fn three_rules_are_shrunk_and_a_shape_that_breaks_one_is_tried_for_the_next() {
 }
 
 #[test]
-fn the_search_gives_up_after_so_much_work_and_says_so() {
+fn search_gives_up_after_so_much_work_and_says_so() {
     // Late failures of a long run that doubling must pass: each of the last candidates costs nearly as much as the run.
     let whole = config(1 << 16, 256, 1 << 20, 4);
     let (found, explored) = shrunk(&whole, &[Rule::Line], |shape| shape.transactions > (1 << 16) - 3);
@@ -205,7 +205,7 @@ proptest! {
 
     /// Runs that fail in no particular order, because a short run is not the beginning of a longer one.
     #[test]
-    fn the_result_fails_and_nothing_smaller_that_was_tried_does(
+    fn result_fails_and_nothing_smaller_that_was_tried_does(
         transactions in 2u64..100, seed: u64, one_in in 1u64..12,
     ) {
         let whole = config(transactions, 256, 1 << 16, 4);

@@ -34,7 +34,7 @@ fn read(stream: Stream) -> (Vec<(u64, u64, Option<FenceBy>)>, StepsRead) {
 const FIRST: u64 = 6;
 
 #[test]
-fn a_locked_operation_on_other_memory_is_a_fence_if_the_program_goes_on() {
+fn locked_operation_on_other_memory_is_a_fence_if_the_program_goes_on() {
     let flushed = || mapped().store(0x11, 0, PROGRAM, BASE, &[1]).flush(0x14, 0, PROGRAM, BASE);
     let locked = || flushed().locked(PROGRAM + 8);
     let elsewhere = Some(FenceBy::LockedElsewhere);
@@ -54,7 +54,7 @@ fn a_locked_operation_on_other_memory_is_a_fence_if_the_program_goes_on() {
 }
 
 #[test]
-fn a_locked_operation_of_the_library_is_never_a_fence_of_the_program() {
+fn locked_operation_of_the_library_is_never_a_fence_of_the_program() {
     let between = |stream: Stream| stream.store(0x11, 0, PROGRAM, BASE, &[2]);
     assert_eq!(fences(between(mapped().locked(LIBRARY))), [(FIRST, 0, None)]);
     // On persistent memory it is a store all the same.
@@ -67,7 +67,7 @@ fn a_locked_operation_of_the_library_is_never_a_fence_of_the_program() {
 }
 
 #[test]
-fn a_trace_says_what_it_lacks() {
+fn trace_says_what_it_lacks() {
     let lacks = |stream: Stream, status: u64| {
         let trace = Trace::from_bytes("t.cptrace", stream.clone().end(status), false).unwrap();
         let steps = Steps::from_bytes("t.cptrace", stream.end(status)).unwrap();

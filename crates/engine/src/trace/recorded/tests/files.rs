@@ -40,7 +40,7 @@ fn long() -> Stream {
 }
 
 #[test]
-fn a_stream_becomes_a_file_that_unpacks_to_it() {
+fn stream_becomes_a_file_that_unpacks_to_it() {
     let place = Place::new();
     let bytes = long().end(7);
     let written = write_trace("pipe", Cursor::new(bytes.clone()), &place.0).unwrap();
@@ -79,7 +79,7 @@ fn rest(mut reader: RecordReader) -> Vec<String> {
 }
 
 #[test]
-fn a_file_is_read_from_the_middle() {
+fn file_is_read_from_the_middle() {
     let place = Place::new();
     let bytes = long().end(0);
     let written = write_trace("pipe", Cursor::new(bytes.clone()), &place.0).unwrap();
@@ -106,7 +106,7 @@ fn a_file_is_read_from_the_middle() {
 }
 
 #[test]
-fn a_program_that_is_killed_leaves_a_file_all_the_same() {
+fn program_that_is_killed_leaves_a_file_all_the_same() {
     let place = Place::new();
     let stream = Stream::with_file().store(0x11, 4, 0, BASE, &[1]).store(0x11, 0, 0, BASE, &[2]);
     let good = stream.starts[4];
@@ -170,7 +170,7 @@ fn nothing_is_read_after_the_end_of_a_pipe() {
 }
 
 #[test]
-fn a_table_of_frames_that_lies_is_refused() {
+fn table_of_frames_that_lies_is_refused() {
     let place = Place::new();
     let open = |bytes: &[u8]| {
         std::fs::write(&place.0, bytes).unwrap();
@@ -198,7 +198,7 @@ fn a_table_of_frames_that_lies_is_refused() {
 
 /// A table may promise more than the file has, or point elsewhere.
 #[test]
-fn a_frame_that_is_not_there_is_not_waited_for() {
+fn frame_that_is_not_there_is_not_waited_for() {
     let place = Place::new();
     let frame = zstd::encode_all(&Stream::with_file().bytes[..], 1).unwrap();
     let table = |entries: &[[u32; 2]]| {

@@ -15,7 +15,7 @@ fn too_large() -> Vec<u8> {
 }
 
 #[test]
-fn a_malformed_record_is_named() {
+fn malformed_record_is_named() {
     let stream = Stream::with_file;
     let n = unsigned;
     let huge = [n(u64::MAX)].concat();
@@ -154,7 +154,7 @@ fn too_many_files_ranges_and_bytes() {
 
 /// Megabytes of equal bytes, compressed to a few: refused early.
 #[test]
-fn a_bomb_is_not_unpacked() {
+fn bomb_is_not_unpacked() {
     let packed = zstd::encode_all(
         std::io::Read::chain(&b"CPTRACE\x01"[..], std::io::Read::take(std::io::repeat(0), 400 << 20)),
         1,

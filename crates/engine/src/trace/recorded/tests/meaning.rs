@@ -138,7 +138,7 @@ fn counters_of_what_is_flushed_or_stored_past_the_caches_are_written_back_before
 }
 
 #[test]
-fn the_flush_free_form_flushes_nothing_and_stores_past_the_caches_what_the_program_does() {
+fn flush_free_form_flushes_nothing_and_stores_past_the_caches_what_the_program_does() {
     let trace = open(everything().end(0));
     let wanted: Vec<Did> = operations(&trace, ProgramForm::Plain)
         .into_iter()
@@ -195,7 +195,7 @@ fn mappings_come_and_go() {
 }
 
 #[test]
-fn a_sync_begins_differences_anew_and_repeats_what_is_in_force() {
+fn sync_begins_differences_anew_and_repeats_what_is_in_force() {
     let repeated = |stream: Stream| {
         stream.sync(1).file(0, b"pool").map(BASE, SIZE, 0, 0).code(0x400000, 0x1000, 0, b"/bin/program")
     };
@@ -268,7 +268,7 @@ fn marks_are_operations_in_their_place_and_have_texts() {
 }
 
 #[test]
-fn a_long_stretch_of_instructions_and_a_large_store_of_the_kernel_come_in_pieces() {
+fn long_stretch_of_instructions_and_a_large_store_of_the_kernel_come_in_pieces() {
     let data: Vec<u8> = (0..65536u32).map(|n| (n % 251) as u8).collect();
     let most = u64::from(u32::MAX);
     let stream = Stream::with_file().store(0x19, most + 2, 0, BASE, &data).store(0x19, 0, 0, BASE, &data);
@@ -289,7 +289,7 @@ fn a_long_stretch_of_instructions_and_a_large_store_of_the_kernel_come_in_pieces
 }
 
 #[test]
-fn a_stream_cut_anywhere_is_good_up_to_a_record() {
+fn stream_cut_anywhere_is_good_up_to_a_record() {
     let mut stream = everything();
     stream.starts.push(stream.bytes.len());
     for cut in 9..stream.bytes.len() {

@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn a_reader_in_the_middle_reads_the_rest(acts in prop::collection::vec(act(), 1..100)) {
+    fn reader_in_the_middle_reads_the_rest(acts in prop::collection::vec(act(), 1..100)) {
         let stream = stream(&acts);
         let bytes = stream.clone().end(0);
         for (index, &at) in stream.starts.iter().enumerate().filter(|&(_, &at)| bytes[at] == 0x01) {

@@ -124,7 +124,7 @@ fn lines_are_known_of_recorded_programs_only() {
 }
 
 #[test]
-fn a_crash_finds_nothing_wrong_with_a_design_that_is_right() {
+fn crash_finds_nothing_wrong_with_a_design_that_is_right() {
     for (content, name) in [(program(), "crash"), (words_past_the_caches(), "words")] {
         with(&content, name, |path| {
             for design in ["unencrypted", "secpm", "sca"] {
@@ -161,7 +161,7 @@ fn records(declared: bool, written_back: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_violation_names_the_places_that_touched_the_line() {
+fn violation_names_the_places_that_touched_the_line() {
     with(&records(true, false), "places", |path| {
         let crash = |more: Value| -> Value {
             let mut request = json!({"design": "sca", "workload": path, "blame": false});
@@ -221,7 +221,7 @@ fn lines_that_explain_the_failures_come_first() {
 }
 
 #[test]
-fn the_annotations_of_a_program_are_what_its_verdict_rests_on() {
+fn annotations_of_a_program_are_what_its_verdict_rests_on() {
     let found = |content: &[u8], design: &str| {
         let mut report = Value::Null;
         with(content, "annotated", |path| {
