@@ -44,7 +44,7 @@ const fn again(row: Row, nested: u32) -> Row {
 
 /// A run whose durable states an attacker changes.
 const fn attacked(row: Row) -> Row {
-    Row { attacked: true, transactions: 20, ..row }
+    Row { attacked: true, transactions: 6, ..row }
 }
 
 const REFUSED: &[Rule] = &[Rule::FalseAlarm];
@@ -118,7 +118,7 @@ const ROWS: &[Row] = &[
     row(Fault::ShadowRootUpdate, "bbe-tree", "hash", REFUSED),
     row(Fault::ShadowRootUpdate, "sepencr-tree", "array", REFUSED),
     attacked(row(Fault::ShadowVerification, "bbe-tree", "array", ACCEPTED)),
-    attacked(row(Fault::ShadowVerification, "sepencr-tree", "btree", ACCEPTED)),
+    attacked(row(Fault::ShadowVerification, "sepencr-tree", "array", ACCEPTED)),
     again(row(Fault::ShadowConsumed, "bbe-tree", "btree", REFUSED), 1),
     row(Fault::CounterDrain, "bbe-tree", "array", REFUSED),
     row(Fault::RootUpdate, "sepencr-tree", "array", REFUSED),

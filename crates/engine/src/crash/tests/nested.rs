@@ -83,7 +83,7 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
     // Without pruning the work grows exponentially with the depth.
     let every = match (depth, counters) {
         (1, _) => 7,
-        (_, CounterLayout::Words { .. }) => 25,
+        (_, CounterLayout::Words { .. }) => 9,
         (_, CounterLayout::Split { .. }) => 120,
     };
     let mut states = 0;
