@@ -92,7 +92,10 @@ fn of(report: &Value, path: &str) -> u64 {
 #[test]
 fn every_transaction_ends_and_the_parts_add_up() {
     let workloads: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
-    let requests = requests(&MACHINES, &workloads);
+    // Each machine and each workload with half of the others.
+    let requests = requests(&MACHINES, &workloads).into_iter().enumerate();
+    let requests = requests.filter(|(place, _)| (place + place / workloads.len()).is_multiple_of(2));
+    let requests: Vec<Value> = requests.map(|(_, request)| request).collect();
     for (request, report) in requests.iter().zip(run(&requests, 0)) {
         for key in ["design", "variant", "workload", "machine"] {
             assert_eq!(report[key], request[key], "{request}");
@@ -211,9 +214,9 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
     let mut cases = Vec::new();
     for (number, name) in design::names().enumerate() {
         for (other, machine) in MACHINES.into_iter().enumerate() {
-            for (place, workload) in WORKLOADS.iter().enumerate() {
-                // Each design and each workload with one core and with two.
-                let cores = 1 + ((number + other + place) % 2) as u16;
+            // Each machine and each workload with half of the others, each design and each workload with one core and with two.
+            for (place, workload) in WORKLOADS.iter().enumerate().skip((number + other) % 2).step_by(2) {
+                let cores = 1 + ((number + place / 2 + other / 2) % 2) as u16;
                 cases.push((name, machine, workload.name, cores));
             }
         }

@@ -99,7 +99,7 @@ fn line_that_cannot_be_read_is_shown_as_unreadable_exactly_while_the_auditors_sa
 #[test]
 fn point_recovers_in_the_picture_where_it_recovers_for_the_explorer() {
     for (design, workload) in [("write-back", "queue"), ("write-through", "btree"), ("secpm", "btree")] {
-        let request = json!({"design": design, "workload": workload, "transactions": 20});
+        let request = json!({"design": design, "workload": workload, "machine": "small", "transactions": 20});
         let at = |event: u64| {
             let mut request = request.clone();
             request["at_event"] = event.into();
@@ -158,7 +158,9 @@ fn every_design_has_a_picture_without_internal_errors() {
 #[test]
 fn recovery_is_told_where_there_is_something_to_undo() {
     let told = |design: &str, words: &str| {
-        let scene = scene(&json!({"design": design, "workload": "btree", "transactions": 12, "at_event": 1500}));
+        let scene = scene(
+            &json!({"design": design, "workload": "btree", "machine": "small", "transactions": 12, "at_event": 1500}),
+        );
         let steps = list(&scene, "boots").iter().flat_map(|boot| boot.as_array().unwrap().clone());
         let texts: Vec<String> = steps.map(|step| step["text"].as_str().unwrap().to_owned()).collect();
         assert!(texts.iter().any(|text| text.contains(words)), "{design}: {texts:?}");
