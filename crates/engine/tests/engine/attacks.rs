@@ -74,7 +74,7 @@ fn what_was_queued_when_it_was_asked_for_is_not_taken_from_changed_media() {
 
 #[test]
 fn without_macs_every_attack_passes_and_no_promise_is_broken() {
-    let request = json!({"design": "secpm", "workload": "btree", "machine": "small", "transactions": 20, "attack": ["all"], "attack_every": 2});
+    let request = json!({"design": "secpm", "workload": "btree", "machine": "small", "transactions": 20, "attack": ["all"], "attack_every": 5});
     let report = assert_holds(&request);
     for row in rows(&report) {
         assert!(count(row, "accepted") > 0, "{row}");
@@ -125,7 +125,7 @@ fn shadow_cache_is_protected_by_its_tree_alone() {
 #[test]
 fn without_a_tree_an_old_line_with_its_mac_and_counter_is_accepted() {
     let set = json!(["design.integrity=macs", "controller.counter_cache_size=64B", "controller.counter_cache_ways=1"]);
-    let request = json!({"design": "secpm", "workload": "btree", "machine": "small", "transactions": 20, "set": set, "attack": ["all"], "attack_every": 2});
+    let request = json!({"design": "secpm", "workload": "btree", "machine": "small", "transactions": 20, "set": set, "attack": ["all"], "attack_every": 4});
     let report = crash(&request);
     assert_eq!(report["violations"][0]["rule"], "integrity", "{}", report["violations"]);
     for when in ["power-off", "after-cut-boot", "running"] {
@@ -148,7 +148,7 @@ fn without_a_tree_an_old_line_with_its_mac_and_counter_is_accepted() {
 #[test]
 fn what_is_used_before_it_is_verified_is_found_too_late() {
     let set = json!(["integrity.read_verification=speculative"]);
-    let request = json!({"design": "strict", "workload": "array", "machine": "small", "transactions": 10, "set": set, "attack": ["all"]});
+    let request = json!({"design": "strict", "workload": "array", "machine": "small", "transactions": 4, "set": set, "attack": ["all"]});
     let report = assert_holds(&request);
     for when in ["power-off", "running"] {
         assert!(outcomes(&report, "spoof", Some(when), "late") > 0, "{when}");
@@ -161,14 +161,15 @@ fn what_is_used_before_it_is_verified_is_found_too_late() {
 #[test]
 fn what_a_running_machine_does_not_check_is_accepted() {
     let faults = [
-        ("mac-address", "strict", "btree", "splice"),
-        ("mac-counter", "strict", "btree", "replay-with-mac"),
-        ("counter-verification", "strict", "btree", "replay-with-counter"),
-        ("counter-verification", "secpm-tree", "btree", "rollback"),
+        ("mac-address", "strict", "btree", "splice", 8),
+        ("mac-counter", "strict", "btree", "replay-with-mac", 8),
+        // Eight transactions are too few to show it.
+        ("counter-verification", "strict", "btree", "replay-with-counter", 20),
+        ("counter-verification", "secpm-tree", "btree", "rollback", 20),
     ];
     let set = json!(["controller.counter_cache_size=64B", "controller.counter_cache_ways=1"]);
-    faults.par_iter().for_each(|(fault, design, workload, attack)| {
-        let base = json!({"machine": "small", "transactions": 8, "set": set, "attack": [attack]});
+    faults.par_iter().for_each(|(fault, design, workload, attack, transactions)| {
+        let base = json!({"machine": "small", "transactions": transactions, "set": set, "attack": [attack]});
         let request = with(&base, json!({"design": design, "workload": workload}));
         let whole = assert_holds(&request);
         assert!(outcomes(&whole, attack, Some("running"), "detected") > 0, "{request}");

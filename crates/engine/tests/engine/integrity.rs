@@ -33,7 +33,7 @@ pub fn all(options: &Value) -> Vec<Value> {
 
 #[test]
 fn protected_memory_survives_every_event_on_the_small_machine() {
-    // Each workload with half of the designs; attacks find the others whole, too.
+    // Each workload with half of the designs.
     let requests = all(&json!({"machine": "small", "transactions": 20})).into_iter().enumerate();
     let requests = requests.filter(|(place, _)| !(place + place / WORKLOADS.len()).is_multiple_of(2));
     for (request, report) in everywhere(requests.map(|(_, request)| request).collect()) {

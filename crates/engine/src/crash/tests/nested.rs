@@ -16,8 +16,8 @@ use std::sync::atomic::AtomicBool;
 
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption];
 
-/// Every event of the test program and every step of the recovery from every third state after it; `survival` says what a second power loss
-/// leaves.
+/// Every event of the test program, and every step of the recovery from every third state; `survival` says what a second
+/// power loss leaves.
 fn explore(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep]) -> CrashReport {
     let mut machine = Machine::with_counters(counters);
     let (mut program, facts) = undo_pair(&machine.codec.base, 2, ProgramFault::default());
