@@ -31,7 +31,7 @@
 //!     let run = simulate(&config, &design, &source, &Bases::default(), progress, cancel)?;
 //!     let case = CrashCase { config: &config, design: &design, source: &source, wrappers: &[], progress, cancel };
 //!     let report = case.explore(&Exploration::of(CrashPlan::All))?;
-//!     Ok((run.nvm.writes, report.holds()))
+//!     Ok((run.stats.nvm.writes, report.holds()))
 //! }
 //!
 //! let (writes, survives) = judge("secpm")?;

@@ -74,7 +74,7 @@ fn what_was_queued_when_it_was_asked_for_is_not_taken_from_changed_media() {
 
 #[test]
 fn without_macs_every_attack_passes_and_no_promise_is_broken() {
-    let request = json!({"design": "secpm", "workload": "btree", "machine": "small", "transactions": 20, "attack": ["all"], "attack_every": 5});
+    let request = json!({"design": "secpm", "workload": "btree", "machine": "small", "transactions": 20, "attack": ["all"], "attack_every": 2});
     let report = assert_holds(&request);
     for row in rows(&report) {
         assert!(count(row, "accepted") > 0, "{row}");

@@ -45,7 +45,7 @@ fn recovery_survives_power_failures_after_every_step_of_it() {
         let report = explore(counters, Survival::OF_ALL, STEPS);
         assert_eq!(report.violations, []);
         assert_eq!(report.recovered, report.crash_points);
-        assert!(report.nested_points > report.distinct_states, "{} second failures", report.nested_points);
+        assert!(3 * report.nested_points > report.distinct_states, "{} second failures", report.nested_points);
         assert!(report.coverage.contains(&format!("{} times", report.nested_points)), "{}", report.coverage);
         assert!(report.coverage.contains("once more"));
     }
@@ -84,7 +84,8 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(depth);
     // Without pruning the work grows exponentially with the depth.
     let every = match (depth, counters) {
-        (1, _) => 7,
+        (1, CounterLayout::Words { .. }) => 3,
+        (1, CounterLayout::Split { .. }) => 7,
         (_, CounterLayout::Words { .. }) => 9,
         (_, CounterLayout::Split { .. }) => 120,
     };
