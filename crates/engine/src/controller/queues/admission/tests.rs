@@ -113,7 +113,7 @@ fn pair_enters_with_both_lines_or_waits() {
 fn line_without_counter_enters_alone() {
     let mut bench = Bench::new("write-back", 2);
     for increment in 1..4 {
-        bench.write(increment, increment, Stage::WantsSlots);
+        bench.write(increment, increment, Stage::ClaimsEntry);
     }
     bench.admitted();
     let queued = bench.with(|at| at.memory.banks.wpq.len());
