@@ -19,7 +19,8 @@ fn promises_hold_after_every_event_on_the_small_machine() {
     let mut requests = Vec::new();
     for design in SURVIVORS {
         for workload in WORKLOADS {
-            requests.push(json!({"design": design, "workload": workload.name, "machine": "small", "transactions": 50}));
+            requests
+                .push(json!({"design": design, "workload": workload.name, "machine": "small", "transactions": 100}));
         }
     }
     for (request, report) in everywhere(requests) {
