@@ -84,8 +84,7 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).nested(depth);
     // Without pruning the work grows exponentially with the depth.
     let every = match (depth, counters) {
-        (1, CounterLayout::Words { .. }) => 3,
-        (1, CounterLayout::Split { .. }) => 7,
+        (1, _) => 3,
         (_, CounterLayout::Words { .. }) => 9,
         (_, CounterLayout::Split { .. }) => 120,
     };
