@@ -86,7 +86,7 @@ fn trees(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep], de
     let every = match (depth, counters) {
         (1, _) => 3,
         (_, CounterLayout::Words { .. }) => 9,
-        (_, CounterLayout::Split { .. }) => 120,
+        (_, CounterLayout::Split { .. }) => 40,
     };
     let mut states = 0;
     let mut trees = [(Broken::new(), 0), (Broken::new(), 0)];
