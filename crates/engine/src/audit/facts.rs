@@ -70,7 +70,7 @@ pub enum CounterLayout {
 }
 
 /// What an auditor must know about caches in the persistence domain. Every store then counts as durable once it is
-/// visible, and what is left of it is known when power is lost ([`Auditor::power_lost`]).
+/// visible, and what is left of it is known when power is lost ([`super::Auditor::power_lost`]).
 #[derive(Clone, Copy, Debug)]
 pub struct EadrFacts {
     /// The shadow cache and the source of the counter of a slot's pad; `None` if lines leave for their own addresses.

@@ -66,7 +66,7 @@ pub struct RecoverySettings {
     pub keep: Option<PathBuf>,
     /// Commands that run at a time, at least 1; never more than there are processors.
     pub jobs: usize,
-    /// The command line of what notes the reads of a run ([`watch`]); `None` to note none.
+    /// The command line of what notes the reads of a run ([`watched_reads`]); `None` to note none.
     pub watcher: Option<Vec<String>>,
 }
 
