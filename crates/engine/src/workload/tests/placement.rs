@@ -71,7 +71,7 @@ fn smallest_ring_has_room_for_three_of_the_largest_entries_in_whole_pages() {
 #[test]
 fn entry_on_its_own_pages_is_found_wherever_power_fails() {
     for workload in WORKLOADS.iter().filter(|workload| workload.has_log) {
-        for (tx_size, operations, sparseness) in [(64, 100, 4), (1024, 16, 16), (4096, 6, 120)] {
+        for (tx_size, operations, sparseness) in [(64, 200, 4), (1024, 40, 8), (4096, 12, 40)] {
             let mut config = on_own_pages(config(workload.kind, tx_size, tx_size + 7, operations));
             config.program.log_ring.0 = 0;
             for style in STYLES {
