@@ -57,6 +57,14 @@ pub fn simulate_observed<O: Observer>(
     Ok((report, system.observer))
 }
 
+/// What a run of a recorded program says of its trace.
+fn recorded(source: &Source, elapsed: Ps) -> Option<Recorded> {
+    source.trace_summary().map(|trace| {
+        let counts = [trace.fences + trace.deep_syncs, trace.marks];
+        Recorded::of(counts, ps_to_ns(elapsed), source.assumed(), trace.lacks.clone())
+    })
+}
+
 fn report<O: Observer>(
     config: &RunConfig,
     design: &Design,
@@ -114,10 +122,7 @@ fn report<O: Observer>(
             crypto: figures.crypto,
             integrity: figures.integrity,
             at_crash: AtCrash::default(),
-            recorded: source.trace_summary().map(|trace| {
-                let counts = [trace.fences + trace.deep_syncs, trace.marks];
-                Recorded::of(counts, ps_to_ns(elapsed), source.assumed(), trace.lacks.clone())
-            }),
+            recorded: recorded(source, elapsed),
             host: Host {
                 seconds,
                 instructions_per_second: instructions as f64 / seconds,
