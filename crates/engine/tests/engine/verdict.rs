@@ -143,7 +143,7 @@ fn verdict_is_told_apart() {
         (
             json!({"design": "hw-log", "workload": "array", "leave_out": "flush-data"}),
             "annotations",
-            "was not tried apart",
+            "was not tried without the design",
         ),
         (json!({"design": "eadr", "workload": "array", "leave_out": "log-end-tag"}), "program", "no encryption"),
     ];
