@@ -243,7 +243,7 @@ def test_a_sweep_without_an_end_is_not_read_to_it(cli: Cli, folder: Path) -> Non
     assert "at most 16 MiB" in cli("sweep", "long.toml").err
     outcome = cli("run", "secpm", "btree", "--machine", "/dev/zero")
     _is_bad_input(outcome)
-    assert "at most 1 MiB" in outcome.err
+    assert "larger than 1 MiB" in outcome.err
 
 
 def test_a_sweep_comes_through_a_pipe(cli: Cli, folder: Path) -> None:

@@ -394,7 +394,7 @@ def test_every_point_of_a_space_is_accounted_for(tmp_path: Path) -> None:
     shown = console.export_text()
     assert "1 point of 8 tried refused by the engine:" in shown
     assert "2 points left out by the conditions of the goals." in shown
-    assert "Not judged, because the engine does not take them" in shown
+    assert "Not judged, because the engine does not accept them" in shown
     assert "  bbe: eadr.battery = write-only" in shown
 
 

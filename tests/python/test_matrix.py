@@ -141,7 +141,7 @@ _GOOD = 'base.design = "secpm"\nbase.workload = "array"\n'
         (_GOOD + "axes.seed = { from = 1, to = true }", "is True; it must be a number"),
         (_GOOD + "axes.seed = { from = 1, to = inf }", "is inf; it must be a number"),
         (_GOOD + "axes.seed = { from = 1, to = 1e9 }", "points; at most 1000000 are allowed"),
-        (_GOOD + 'axes.tx_size = { from = "64B", to = "1KiB", factor = 1.3 }', "no whole number of bytes"),
+        (_GOOD + 'axes.tx_size = { from = "64B", to = "1KiB", factor = 1.3 }', "not a whole number of bytes"),
     ],
 )
 def test_a_bad_matrix_gets_one_sentence(text: str, sentence: str) -> None:

@@ -288,7 +288,7 @@ def test_a_space_that_has_no_machine_ends(tmp_path: Path, monkeypatch: pytest.Mo
     assert report.points.refusals == report.points.tried > 0
     outcome = cli("search", str(file), "--store", str(tmp_path / "s.duckdb"))
     assert outcome.code == 1
-    assert "The engine takes no point that was tried" in outcome.out
+    assert "The engine accepts none of the points that were tried" in outcome.out
 
 
 def test_a_limit_leaves_out_what_is_beyond_it(found: SearchReport, tmp_path: Path) -> None:
