@@ -11,7 +11,6 @@ import pytest
 from test_sweep import Inline
 
 import counterpoint as cp
-from counterpoint.runs import sweeps
 from counterpoint.system.files import unfinished, write_text
 from counterpoint.verbs import recorder
 
@@ -110,7 +109,7 @@ def test_several_that_make_one_store_make_one(tmp_path: Path) -> None:
 def test_two_exports_to_one_file_leave_one_whole(fake: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import polars as pl
 
-    fake.setattr(sweeps, "Processes", lambda workers: Inline())
+    fake.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline())
     folder, target = tmp_path / "exports", tmp_path / "exports" / "rows.parquet"
     folder.mkdir()
     stores = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]

@@ -202,10 +202,10 @@ def test_a_search_that_was_interrupted_goes_on(
     found: SearchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = tmp_path / "s.duckdb"
-    monkeypatch.setattr(computing, "Processes", lambda workers: Inline(100))
+    monkeypatch.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline(100))
     with pytest.raises(cp.Interrupted):
         cp.search(SURVIVOR, store)
-    monkeypatch.setattr(computing, "Processes", lambda workers: Inline())
+    monkeypatch.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline())
     rest = cp.search(SURVIVOR, store)
     assert 0 < rest.computed <= found.computed - 100
     assert documents(rest) == documents(found)
@@ -218,7 +218,7 @@ _RUN = {"design": "secpm", "workload": "queue", "machine": "small", "transaction
 def test_finished_runs_survive_an_interrupted_write(
     times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(computing, "Processes", lambda workers: Inline())
+    monkeypatch.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline())
     monkeypatch.setattr(computing, "_KEPT_SECONDS", 0.0 if times == 2 else 60.0)
     put, calls = cp.Store.put_runs, itertools.count()
 
@@ -240,7 +240,7 @@ def test_finished_runs_are_kept_beside_a_fault_of_the_engine(tmp_path: Path, mon
         return Refused(task.key, "a fault", bad_input=False) if task.request["seed"] == 2 else worker.work(task)
 
     path = tmp_path / "s.duckdb"
-    monkeypatch.setattr(computing, "Processes", lambda workers: Inline(work=faulty))
+    monkeypatch.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline(work=faulty))
     with pytest.raises(cp.EngineError, match="a fault"), computing.computing(path) as computer:
         computer.ask("run", [{**_RUN, "seed": seed} for seed in (1, 2)])
     with cp.Store(path, read_only=True) as store:

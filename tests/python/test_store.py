@@ -17,7 +17,6 @@ from test_sweep import Inline
 import counterpoint as cp
 from counterpoint.report import sweep_page
 from counterpoint.runs import store as store_module
-from counterpoint.runs import sweeps
 from counterpoint.system import database
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -35,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("made") / "s.duckdb"
     with pytest.MonkeyPatch.context() as patch:
         answer_at_once(patch)
-        patch.setattr(sweeps, "Processes", lambda workers: Inline())
+        patch.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline())
         cp.sweep(SPEC, path)
     return path
 
@@ -43,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copy(made: Path, fake: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A store to damage, with the fake engine."""
-    fake.setattr(sweeps, "Processes", lambda workers: Inline())
+    fake.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline())
     return Path(shutil.copy(made, tmp_path / "s.duckdb"))
 
 

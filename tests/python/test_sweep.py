@@ -73,7 +73,7 @@ def inline(fake: pytest.MonkeyPatch) -> Callable[[Executor], None]:
     """The fake engine, and sweeps on that executor."""
 
     def use(executor: Executor) -> None:
-        fake.setattr(sweeps, "Processes", lambda workers: executor)
+        fake.setattr("counterpoint.runs.executor.start.Processes", lambda workers: executor)
 
     return use
 

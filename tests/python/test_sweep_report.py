@@ -13,7 +13,6 @@ from playwright.sync_api import Browser
 from test_sweep import Inline
 
 import counterpoint as cp
-from counterpoint.runs import sweeps
 
 SPECS: dict[str, dict[str, Any]] = {
     "lines": {
@@ -41,7 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         store = tmp_path_factory.mktemp(name) / "s.duckdb"
         with pytest.MonkeyPatch.context() as patch:
             answer_at_once(patch)
-            patch.setattr(sweeps, "Processes", lambda workers: Inline())
+            patch.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline())
             if name == "failed":
                 with pytest.raises(cp.InputError, match="every run"):
                     cp.sweep(SPECS[name], store)

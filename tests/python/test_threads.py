@@ -12,7 +12,6 @@ import pytest
 from test_sweep import Inline
 
 import counterpoint as cp
-from counterpoint.runs import computing, sweeps
 from counterpoint.runs.executor import Finished
 from counterpoint.runs.store import Failure
 from counterpoint.searches import ladder
@@ -45,7 +44,7 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
 def test_searches_in_threads_find_what_they_find_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = ladder._document()
     monkeypatch.setattr(ladder, "_document", lambda: {**document, "tier": document["tier"][:1]})
-    monkeypatch.setattr(computing, "Processes", lambda workers: Inline())
+    monkeypatch.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline())
     spaces = [{"designs": [design, "strict"]} for design in ("secpm", "secpm-no-cwr", "write-through")]
     asked = [{**GOALS, "space": space} for space in spaces]
 
@@ -79,7 +78,7 @@ def test_reproductions_in_threads_have_the_figures_of_one(tmp_path: Path) -> Non
 
 
 def test_figures_that_another_thread_had_first_are_no_conflict(fake: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fake.setattr(sweeps, "Processes", lambda workers: Inline())
+    fake.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline())
     cp.sweep({"base": {"workload": "array"}, "axes": {"design": ["secpm"]}}, tmp_path / "s.duckdb")
 
     def finished(key: str) -> Finished:
@@ -101,7 +100,7 @@ def test_figures_that_another_thread_had_first_are_no_conflict(fake: pytest.Monk
 def test_a_store_that_is_read_can_be_opened_to_write_and_the_reader_goes_on(
     fake: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    fake.setattr(sweeps, "Processes", lambda workers: Inline())
+    fake.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline())
     spec = {"name": "s", "base": {"workload": "array"}, "axes": {"design": ["secpm"]}}
     cp.sweep(spec, tmp_path / "s.duckdb")
     with cp.Store(tmp_path / "s.duckdb", read_only=True) as reader:

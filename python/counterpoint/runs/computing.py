@@ -24,7 +24,7 @@ from .answers import Answer, Answers
 from .executor import Executor, Finished, Kind, Task
 from .executor.drive import Failed, Keep, drive
 from .executor.order import in_order
-from .executor.processes import Processes, workers_of
+from .executor.start import start
 from .store import Store
 
 Request: TypeAlias = Mapping[str, Any]
@@ -170,12 +170,7 @@ class Computer:
 
     def _started(self) -> Executor:
         if self._executor is None:
-            if self._cluster is None:
-                self._executor = Processes(workers_of(self._workers))
-            else:
-                from .executor.dask import Cluster
-
-                self._executor = Cluster(self._cluster, self._build)
+            self._executor = start(self._workers, self._cluster, self._build)
         return self._executor
 
     def _keep(self, kind: Kind, finished: Sequence[Finished], failed: Sequence[Failed]) -> None:

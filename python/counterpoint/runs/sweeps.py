@@ -23,7 +23,7 @@ from . import keys, matrix
 from .executor import Executor, Finished, Task
 from .executor.drive import Failed, drive
 from .executor.order import in_order
-from .executor.processes import Processes, workers_of
+from .executor.start import start
 from .store import Failure, Store, export_format
 
 if TYPE_CHECKING:
@@ -246,13 +246,7 @@ def compute(
     tasks = [Task(key, left[key], planned.build) for key in in_order(left)]
     sheet = _Sheet(planned, store, len(found), progress)
     if tasks:
-        executor: Executor
-        if cluster is None:
-            executor = Processes(min(workers_of(workers), len(tasks)))
-        else:
-            from .executor.dask import Cluster
-
-            executor = Cluster(cluster, planned.build)
+        executor = start(workers, cluster, planned.build, len(tasks))
         try:
             sheet.fill(tasks, executor)
         except KeyboardInterrupt:
