@@ -152,7 +152,7 @@ lint-python: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo --no-cache
+	PYTHONPATH=python $(BIN)/lint-imports --no-logo --no-cache
 
 .PHONY: docs
 docs: ## Build the engine's reference, in target/doc.
