@@ -164,8 +164,12 @@ pages: engine ## Write the parts of README and docs/ that follow from the progra
 	$(BIN)/python tests/pages.py
 
 .PHONY: contract
-contract: engine ## Write the files that follow from what the engine states: options.py, flags.py, types of results, docs/schema/.
+contract: engine ## Write the files that follow from types: options.py, flags.py, types of results, docs/schema/.
 	$(BIN)/python tests/contract.py
+
+.PHONY: header
+header: ## Write the C header from crates/c/src.
+	COUNTERPOINT_WRITE_PAGES=1 cargo test $(TEST_C) --test header
 
 .PHONY: pictures
 pictures: compare chromium recorder-tools ## Redraw the pictures in docs/img/ of the comparison, a crash and its causes.

@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import document_types
+import file_tables
 import report_types
 from counterpoint import _engine
 
@@ -210,6 +212,12 @@ def own(group: Group) -> Mapping[str, Mapping[str, Any]]:
     return {name: field for name, field in known.items() if name not in left}
 
 
+def options(name: str) -> Mapping[str, Mapping[str, Any]]:
+    """All options of a type, with those of its bases."""
+    group = _BY_NAME[name]
+    return {**(options(group.base) if group.base else {}), **own(group)}
+
+
 def _stated(key: str) -> dict[str, Any]:
     """What is stated of each option under a key; where several requests state it, they say the same."""
     found: dict[str, Any] = {}
@@ -237,7 +245,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from .request import Size, Variant, {", ".join(checks)}
 
@@ -261,7 +269,9 @@ def _python_type(group: Group) -> str:
 
 def _annotation(field: Mapping[str, Any]) -> str:
     of = KINDS[kind(field)]
-    return f"Annotated[{of.annotation}, {of.check}]"
+    names = ", ".join(map(json.dumps, field.get("enum", ())))
+    annotation = f"Literal[{names}] | None" if names and of.annotation == "str | None" else of.annotation
+    return f"Annotated[{annotation}, {of.check}]"
 
 
 def flags() -> str:
@@ -326,6 +336,27 @@ def _note(field: Mapping[str, Any]) -> str:
     return " (seconds)" if field.get("x-metavar") == "SECONDS" else KINDS[kind(field)].note
 
 
+_SCHEMAS: Mapping[str, str] = {
+    "": "what the engine is asked",
+    "reports": "what the engine reports",
+    "files": "files that users write",
+    "documents": "what commands that the front answers print with `--json`",
+    "calls": "what calls that the front answers take",
+}
+"""What the folders of docs/schema have."""
+
+
+def schema_table() -> str:
+    """The table of schemas of docs/python.md."""
+    folder = ROOT / "docs/schema"
+    found = sorted(path.relative_to(folder) for path, _ in files() if path.suffix == ".json")
+    text = "| of | schemas |\n|---|---|\n"
+    for name, what in _SCHEMAS.items():
+        links = [f"[{one.stem}](schema/{one})" for one in found if one.parent == Path(name)]
+        text += f"| {what} | {', '.join(links)} |\n"
+    return text
+
+
 def files() -> Iterator[tuple[Path, str]]:
     """Every file that is written, with its text."""
     contract = ROOT / "python/counterpoint/contract"
@@ -338,6 +369,10 @@ def files() -> Iterator[tuple[Path, str]]:
         yield ROOT / "docs/schema" / f"{request}.json", schema_file(request)
     for name, text in report_types.schema_files():
         yield ROOT / "docs/schema/reports" / name, text
+    for name, text in file_tables.schema_files():
+        yield ROOT / "docs/schema/files" / name, text
+    for name, text in document_types.schema_files(options):
+        yield ROOT / "docs/schema" / name, text
 
 
 def main() -> None:

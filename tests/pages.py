@@ -12,7 +12,7 @@ import os
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from rich.console import Console
 
 import contract
 import counterpoint as cp
+import file_tables
 import page_tables
+import report_types
 import tutorial
 from counterpoint.cli import app
 from counterpoint.cli.crash_table import explained
@@ -173,6 +175,26 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
     ("docs/cli.md", "commands"): commands,
     ("docs/cli.md", "options"): options,
     ("docs/python.md", "options"): contract.python_table,
+    ("docs/python.md", "schemas"): contract.schema_table,
+    ("docs/machine-files.md", "keys"): file_tables.machine_keys,
+    ("docs/design-files.md", "texts"): file_tables.design_texts,
+    ("docs/design-files.md", "parts"): file_tables.design_parts,
+    **{
+        (f"docs/{page}.md", name): partial(report_types.keys_table, of)
+        for page, name, of in (
+            ("cli", "at-crash", "AtCrash"),
+            ("cli", "drained", "DrainPart"),
+            ("traces", "line-runs", "LineRun"),
+            ("crash", "stages", "StageTally"),
+            ("crash", "stage-lines", "Part"),
+            ("crash", "by-line", "LineLosses"),
+            ("crash", "causes", "Cause"),
+            ("crash", "lost", "LostLine"),
+            ("crash", "watched", "WatchedReads"),
+            ("crash", "recoveries", "Recoveries"),
+            ("crash", "shrunk", "Shrunk"),
+        )
+    },
     ("docs/integrity.md", "battery"): page_tables.battery,
     ("docs/litmus.md", "counters-before-data"): page_tables.counters_before_data,
     ("docs/workloads.md", "line-writes"): page_tables.line_writes,

@@ -40,6 +40,7 @@ class Module:
 
 
 MODULES = (
+    Module("recording", "What a recorder wrote.", ("TraceWritten",)),
     Module("checks", "What a check of a recorded program says.", ("Check",)),
     Module(
         "runs",
@@ -48,6 +49,11 @@ MODULES = (
     ),
     Module("lines", "What the replay of a trace of memory lines measured. Durations are in ns.", ("LineRun",)),
     Module("verdicts", "The auditors' verdicts on crashes.", ("Crash",)),
+    Module(
+        "catalogue",
+        "What there is: designs, workloads, machines, and mechanisms that can be switched off.",
+        ("Catalogue",),
+    ),
     Module("recovery", "What the recovery of a design costs. Times are in ns and sizes in bytes.", ("RecoveryCost",)),
 )
 """The modules of types. A type that several need stands in the first of them."""
@@ -244,6 +250,17 @@ def module(name: str) -> str:
     return text + written
 
 
+def keys_table(name: str, head: str = "key") -> str:
+    """The table of a page with the keys that a type has in documents."""
+    known = _types()[name]["properties"]
+    text = f"| {head} | meaning |\n|---|---|\n"
+    for key in _order(_types()[name]):
+        told = known[key].get("x-front", known[key].get("description", ""))
+        meaning = " ".join(re.sub("`None`", "null", told).split()).replace("|", "\\|")
+        text += f"| `{key}` | {meaning} |\n"
+    return text
+
+
 def names() -> Mapping[str, tuple[str, ...]]:
     """The types of each module, sorted."""
     return {one.name: tuple(sorted(name for name, place in _places().items() if place == one.name)) for one in MODULES}
@@ -270,7 +287,6 @@ def schema_files() -> Iterator[tuple[str, str]]:
 
 
 _BY_HAND: Mapping[str, tuple[str, ...]] = {
-    "catalogue": ("Design", "DesignPart", "Fault", "Machine", "PartValue", "Workload"),
     "documents": ("build", "fits"),
 }
 """What the package has from modules that people write."""

@@ -7,6 +7,9 @@ def describe() -> str: ...
 def report_schemas() -> str:
     """The JSON Schema of each kind of report, by its type, as JSON."""
 
+def file_schemas() -> str:
+    """The JSON Schema of each kind of file that users write, as JSON."""
+
 def schemas() -> str:
     """The JSON Schema of each kind of request, by the function that takes it, as JSON."""
 
@@ -28,12 +31,10 @@ def scene(request: str, progress: Callable[[int, int], object] | None = None) ->
 def trace_kind(path: str) -> str:
     """`lines` for a trace of memory lines, `program` for everything else, also if it is not there."""
 
-def write_trace(fd: int, path: str | PathLike[str]) -> dict[str, int | bool | list[str]]:
+def write_trace(fd: int, path: str | PathLike[str]) -> str:
     """Writes the stream of trace records that `fd` gives, up to its END, to a compressed file, checking every record.
 
-    Keys, all int: records, instructions, loads, stores, bytes (stored), flushes, fences, threads, files, transactions,
-    status (256: the stream had no END), stream_bytes, file_bytes; complete (the stream had its END): bool; paths: list
-    of str.
+    Returns a `results.TraceWritten` as JSON.
 
     Raises InputError; then there is no file. `fd` stays open.
     """

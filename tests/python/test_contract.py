@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import tomllib
 import typing
 from functools import cache
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import Any, get_args
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+import reproduced
+from conftest import Cli
 
 import contract
 import counterpoint as cp
+import document_types
 import report_types
 import samples
 from counterpoint.contract import options, results
@@ -76,6 +80,64 @@ def test_documents_are_what_their_schemas_say(tmp_path: Path) -> None:
         jsonschema.Draft202012Validator(_closed(schema)).validate(json.loads(json.dumps(document)))
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.Draft202012Validator(schema).validate({**document, "design": 5, "trace": 5})
+
+
+def test_documents_of_commands_are_what_their_schemas_say(cli: Cli, tmp_path: Path) -> None:
+    lines, sweep, goals = tmp_path / "lines.nvmain", tmp_path / "sweep.toml", tmp_path / "goals.toml"
+    lines.write_text("10 R 0x1040 0 0\n")
+    sweep.write_text(
+        '[base]\nworkload = "array"\nmachine = "small"\ntransactions = 2\n[axes]\ndesign = ["secpm", "ideal"]\n'
+        "tx_size = [64, 100]\ncontroller.aes_units = { from = 1, to = 2 }\n"
+    )
+    goals.write_text(
+        'workloads = ["queue"]\nreferences = ["secpm"]\n[run]\nmachine = "small"\ntransactions = 4\n'
+        '[space]\nbase = "secpm"\ndesign.write_path = ["staged-pair", "deferred"]\n'
+        '[objectives]\nnvm_writes = "minimise"\n[limits]\nnvm_writes = { at_most = 1000000 }\n'
+    )
+    small = ("--machine", "small", "--transactions", "2", "--footprint", "64KiB")
+    commands = {
+        "compare": ("compare", "-d", "unencrypted", "-d", "star", "-w", "array", *small),
+        "litmus": ("litmus", "torn-pair"),
+        "recovery": ("recovery", "osiris", "--memory", "1GiB"),
+        "replay_lines": ("replay", str(lines), "-d", "secpm"),
+        "sweep": ("sweep", str(sweep), "--store", str(tmp_path / "s.duckdb")),
+    }
+    documents = {name: json.loads(cli(*words, "--json").out) for name, words in commands.items()}
+    documents["reproduce"] = reproduced.reproduction().to_dict()
+    # Those of `explain` and `search` are held to their schemas where they are tested.
+    assert {*documents, "explain", "search"} == set(document_types.DOCUMENTS)
+    assert documents["sweep"]["failures"]
+    for name, document in documents.items():
+        document_types.check(f"documents/{name}.json", document)
+        with pytest.raises(jsonschema.ValidationError):
+            document_types.check(f"documents/{name}.json", {**document, "unknown": 1})
+    for name, file in (("sweep", sweep), ("goals", goals)):
+        document_types.check(f"files/{name}.json", tomllib.loads(file.read_text()))
+        with pytest.raises(jsonschema.ValidationError):
+            document_types.check(f"files/{name}.json", {"unknown": 1})
+
+
+def test_files_of_the_engine_are_what_their_schemas_say() -> None:
+    folder = contract.ROOT / "crates/engine/src"
+    files = {
+        "machine": sorted((folder / "config/presets").glob("*.toml")),
+        "design": sorted((folder / "design").glob("*.toml")),
+    }
+    assert len(files["machine"]) == len(cp.machines()) and len(files["design"]) == len(cp.designs())
+    for name, paths in files.items():
+        for path in paths:
+            document_types.check(f"files/{name}.json", tomllib.loads(path.read_text()))
+    for name, wrong in (
+        ("machine", {"controller": {"wpq_entries": 1}}),
+        ("machine", {"l1": {"latency_cycles": 0}}),
+        ("machine", {"log": {"iv": "never"}}),
+        ("design", {"write_path": "at-once"}),
+        ("design", {"hardened": {"base": "secpm"}}),
+        ("design", {"registers": {"staging_register": True}}),
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            document_types.check(f"files/{name}.json", wrong)
+    document_types.check("files/machine.json", {"l2": {"latency_cycles": 0}})
 
 
 def test_every_option_of_a_request_is_one_of_a_call() -> None:

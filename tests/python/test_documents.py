@@ -64,22 +64,3 @@ def test_the_keys_of_a_sweep_are_those_of_its_page(cli: Cli, tmp_path: Path) -> 
     document = json.loads(cli("sweep", str(spec), "--store", str(tmp_path / "s.duckdb"), "--json").out)
     assert document["failures"]
     assert _told("cli.md", "\n## sweep\n") == set(_keys(document)) - set(_keys(document["failures"][0]["request"]))
-
-
-def _cells(page: str, head: str) -> set[str]:
-    table = (_DOCS / page).read_text().split(f"{head}\n")[1].split("\n\n")[0]
-    return {name for row in table.splitlines()[1:] for name in re.findall(r"`([a-z_]+)`", row.split(" | ")[0])}
-
-
-def test_figures_and_keys_in_tables_are_those_of_documents(cli: Cli) -> None:
-    (lines,) = json.loads(cli("replay", _LINES, "-d", "secpm", "--json").out)["runs"]
-    assert _cells("traces.md", "| figure | meaning |") <= set(lines)
-    run = json.loads(cli("run", "bbe", "array", *_SMALL).out)
-    assert _cells("cli.md", "| key | is |") == set(run["at_crash"])
-    words = ("crash", "write-back", "array", "--stages", "--no-blame", *_SMALL)
-    crash = json.loads(cli(*words).out)
-    told = _cells("crash.md", "| key | meaning |")
-    assert told <= set(_keys(crash["stages"]))
-    shrunk = (_DOCS / "crash.md").read_text().split("\n## The smallest reproduction\n")[1]
-    names = re.findall(r"^\| ((?:`[a-z_]+`(?:, )?)+) \|", shrunk.split("\n## ")[0], re.MULTILINE)
-    assert {name for cell in names for name in re.findall(r"`([a-z_]+)`", cell)} <= set(crash["shrunk"][0])

@@ -10,6 +10,7 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
+import document_types
 from counterpoint.searches import figures
 from counterpoint.searches.explain import Explanation
 
@@ -78,6 +79,7 @@ def test_the_command_prints_both_directions(store: Path, cli: Cli) -> None:
     assert "write-through with one part of secpm" in outcome.out
     assert "breaks 'line'" in outcome.out
     document = json.loads(cli(*asked, "--store", str(store), "--json").out)
+    document_types.check("documents/explain.json", document)
     assert document["names"] == ["secpm", "write-through"]
     assert {one["key"] for one in document["exchanges"]} >= {"write_path", "counter_coalescing"}
 

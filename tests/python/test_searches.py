@@ -6,6 +6,7 @@ import itertools
 import json
 import shlex
 import shutil
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
+import document_types
 from counterpoint.runs import computing
 from counterpoint.runs.executor import Refused, worker
 from counterpoint.searches import propose, search
@@ -446,6 +448,8 @@ def test_the_command_prints_the_front_and_writes_it(found: SearchReport, tmp_pat
     assert "Every candidate of the space was looked at." in outcome.out
     assert (tmp_path / "out" / "search.html").exists()
     document = json.loads(cli("search", str(file), "--store", str(store), "--json").out)
+    document_types.check("documents/search.json", document)
+    document_types.check("files/goals.json", tomllib.loads(file.read_text()))
     assert {**document, "store": ""} == {**json.loads(json.dumps(found.to_dict())), "store": ""}
 
 

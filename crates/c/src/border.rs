@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
-/// What a `counterpoint *` points to.
+/// A memory.
 pub struct Handle {
     pub memory: Memory,
     /// The configuration; only its call-backs and their context are used after creation.

@@ -29,6 +29,12 @@ fn report_schemas() -> String {
     api::report_schemas()
 }
 
+/// The JSON Schema of each kind of file that users write, as JSON.
+#[pyfunction]
+fn file_schemas() -> String {
+    api::file_schemas()
+}
+
 /// The entry of `describe` for one design, built-in or a file, with its parts in both readings, as JSON.
 #[pyfunction]
 fn describe_design(design: &str) -> PyResult<String> {
@@ -148,6 +154,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(schemas, module)?)?;
     module.add_function(wrap_pyfunction!(report_schemas, module)?)?;
+    module.add_function(wrap_pyfunction!(file_schemas, module)?)?;
     module.add_function(wrap_pyfunction!(describe_design, module)?)?;
     module.add_function(wrap_pyfunction!(effective_parts, module)?)?;
     module.add_function(wrap_pyfunction!(check_set, module)?)?;

@@ -1,9 +1,8 @@
 //! Writes the stream that a recorder sends through a pipe to a trace file, while the interpreter continues.
 
 use crate::errors;
-use counterpoint_engine::api::{self, TraceWritten};
+use counterpoint_engine::api;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::fs::File;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,15 +18,14 @@ pub fn trace_kind(py: Python<'_>, path: &str) -> PyResult<&'static str> {
 }
 
 /// Writes the stream of trace records from the open file descriptor `fd`, up to its END, to a compressed file at
-/// `path`. Checks every record and returns a summary. `fd` stays open.
+/// `path`. Checks every record and returns a summary, as JSON. `fd` stays open.
 #[pyfunction]
-pub fn write_trace<'py>(py: Python<'py>, fd: RawFd, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
+pub fn write_trace(py: Python<'_>, fd: RawFd, path: PathBuf) -> PyResult<String> {
     let input = duplicate(fd).map_err(|error| {
         errors::InputError::new_err(format!("fd {fd}: expected a file descriptor that is open for reading: {error}"))
     })?;
     let written = py.detach(|| catch_unwind(AssertUnwindSafe(|| api::write_trace(PIPE, input, &path))));
-    let written = written.map_err(errors::from_panic)?;
-    summary(py, &written.map_err(|error| errors::InputError::new_err(error.to_string()))?)
+    written.map_err(errors::from_panic)?.map_err(|error| errors::InputError::new_err(error.to_string()))
 }
 
 fn duplicate(fd: RawFd) -> std::io::Result<File> {
@@ -39,30 +37,4 @@ fn duplicate(fd: RawFd) -> std::io::Result<File> {
     // is not open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     Ok(File::from(borrowed.try_clone_to_owned()?))
-}
-
-fn summary<'py>(py: Python<'py>, written: &TraceWritten) -> PyResult<Bound<'py, PyDict>> {
-    let summary = PyDict::new(py);
-    for (key, value) in [
-        ("records", written.records),
-        ("instructions", written.instructions),
-        ("loads", written.loads),
-        ("stores", written.stores),
-        ("bytes", written.bytes),
-        ("flushes", written.flushes),
-        ("fences", written.fences),
-        ("threads", written.threads),
-        ("files", written.paths.len() as u64),
-        ("transactions", written.transactions),
-        ("status", written.status),
-        ("stream_bytes", written.stream_bytes),
-        ("file_bytes", written.file_bytes),
-    ] {
-        summary.set_item(key, value)?;
-    }
-    summary.set_item("complete", written.complete)?;
-    summary.set_item("paths", &written.paths)?;
-    summary.set_item("lacks", &written.lacks)?;
-    summary.set_item("left_to_others", written.left_to_others)?;
-    Ok(summary)
 }

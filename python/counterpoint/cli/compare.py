@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from ..contract.options import CommonOptions, RecoveryOptions
+from ..contract.printed import Runs
 from ..contract.request import part
 from ..system.errors import Interrupted
 from ..verbs import comparison, recoveries
@@ -75,10 +76,7 @@ def _recoveries(names: list[str], runs: list[Run], given: RecoveryOptions) -> li
 def show(runs: list[Run], baseline: str, as_json: bool, costs: list[RecoveryCost] | None = None) -> None:
     """Runs as tables normalised to `baseline`, or as one JSON document; with costs of recovery, if there are any."""
     if as_json:
-        document: dict[str, Any] = {"schema": 1, "runs": [run.to_dict() for run in runs]}
-        if costs is not None:
-            document["recoveries"] = [cost.to_dict() for cost in costs]
-        screen.print_json(document)
+        screen.print_json(Runs(tuple(runs), None if costs is None else tuple(costs)).to_dict())
     elif runs:
         from ..verbs.frames import compared
         from . import recovery_table

@@ -37,10 +37,12 @@ def record(
         screen.note(f"warning: {few}")
     recording = recorder.record(program, out, pmem=pmem or (), mark_stderr=mark_stderr)
     summary = recording.summary
-    for sentence in recording.lacks:
+    for sentence in summary.lacks:
         screen.note(f"warning: the trace lacks something, and every verdict on it will say so: {sentence}")
-    if summary["files"] == 0:
+    if not summary.paths:
         screen.note("the program mapped no file as shared and writable: the trace holds no operation")
-    counts = ", ".join(f"{summary[what]:,} {what}" for what in ("instructions", "loads", "stores", "flushes", "fences"))
+    counts = ", ".join(
+        f"{getattr(summary, what):,} {what}" for what in ("instructions", "loads", "stores", "flushes", "fences")
+    )
     screen.note(f"{recording.path}: {counts}")
     raise typer.Exit(recording.status)

@@ -7,6 +7,7 @@ from typing import Annotated, Unpack
 import typer
 
 from ..contract.options import RecoveryOptions
+from ..contract.printed import Recoveries
 from ..verbs import recoveries
 from . import options, screen
 
@@ -23,7 +24,7 @@ def recovery(
     with screen.progress("recovering") as progress:
         found = recoveries.recovery(options.names(designs) or [], progress=progress, **given)
     if as_json:
-        screen.print_json({"schema": 1, "recoveries": [cost.to_dict() for cost in found]})
+        screen.print_json(Recoveries(tuple(found)).to_dict())
     else:
         from .recovery_table import recovery_table
 

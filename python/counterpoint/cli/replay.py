@@ -8,6 +8,7 @@ import typer
 
 from .._engine import InputError
 from ..contract.options import MachineOptions, ReplayOptions
+from ..contract.printed import LineRuns
 from ..contract.request import part
 from ..system.errors import Interrupted
 from ..verbs import api, catalogue, comparison, lines
@@ -69,7 +70,7 @@ def _replay_lines(
     except Interrupted as stop:
         found, interrupted = stop.lines, True
     if as_json:
-        screen.print_json({"schema": 1, "kind": "lines", "runs": [run.to_dict() for run in found]})
+        screen.print_json(LineRuns("lines", tuple(found)).to_dict())
     elif found:
         from .line_table import line_table
 

@@ -65,7 +65,13 @@ class Chart:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper, or the numbers of a chart; cells are as people read them."""
+    """A table of the paper, or the numbers of a chart; cells are as people read them.
+
+    Attributes:
+        title: what it shows.
+        header: names of the columns.
+        rows: the cells.
+    """
 
     title: str
     header: tuple[str, ...]
@@ -231,16 +237,38 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """The document, as `reproduce --json` prints it."""
-        return {
-            "schema": 1,
-            "quick": self.quick,
-            "seeds": self.seeds,
-            "facts": dict(self.facts),
-            "claims": [_claim(claim) for claim in self.claims],
-            "assumptions": [asdict(decision) for decision in self.decisions],
-            "figures": [asdict(figure) for figure in self.figures],
-        }
+        claims = tuple(ClaimDocument(**vars(claim), detail=claim.detail) for claim in self.claims)
+        document = ReproductionDocument(self.quick, self.seeds, dict(self.facts), claims, self.decisions, self.figures)
+        return {"schema": 1, **asdict(document)}
 
 
-def _claim(claim: Claim) -> dict[str, Any]:
-    return {**asdict(claim), "detail": claim.detail}
+@dataclass(frozen=True)
+class ClaimDocument(Claim):
+    """One published result and what was measured of it.
+
+    Attributes:
+        detail: the points in one line.
+    """
+
+    detail: str = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class ReproductionDocument:
+    """What `reproduce` found.
+
+    Attributes:
+        quick: whether small footprints and few transactions were simulated.
+        seeds: how many seeds every figure was measured with.
+        facts: what was run, under the names a reader looks for.
+        claims: published results and what was measured.
+        assumptions: what the papers leave open.
+        figures: figures and tables of the papers.
+    """
+
+    quick: bool
+    seeds: int
+    facts: Mapping[str, str]
+    claims: tuple[ClaimDocument, ...]
+    assumptions: tuple[Decision, ...]
+    figures: tuple[Figure, ...]

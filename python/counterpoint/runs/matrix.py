@@ -37,6 +37,7 @@ from typing import Any, TypeAlias, get_type_hints
 from .._engine import InputError
 from ..contract.options import RunOptions
 from ..contract.request import bytes_of, check_numbers, request
+from ..contract.spec_files import Range, SweepFile, keys_of
 from ..system.paths import read_bounded
 from ..verbs import catalogue
 
@@ -49,7 +50,7 @@ POINTS_MAX = 1_000_000
 FILE_MAX = 16 << 20
 """Largest size of a file in bytes; a list with one number for each possible point takes less."""
 
-PARTS = ("base", "axes", "zip")
+PARTS = tuple(key for key in keys_of(SweepFile) if key != "name")
 """The tables of a matrix."""
 
 _NAMES = ("design", "workload")
@@ -57,7 +58,7 @@ _OPTIONS = (*_NAMES, *(name for name in get_type_hints(RunOptions) if name != "s
 _NO_TABLES = tuple(f"{option}." for option in _OPTIONS if option != "design")
 """Keys of options with something behind them; `design.KEY` is a part of the design."""
 
-_RANGE_KEYS = ("from", "to", "step", "factor", "points", "scale")
+_RANGE_KEYS = keys_of(Range)
 
 
 @dataclass(frozen=True)

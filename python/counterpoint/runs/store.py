@@ -75,6 +75,7 @@ class Failure:
     """A run that could not be computed.
 
     Attributes:
+        key: of the run.
         request: what the engine was asked.
         sentence: why not.
         bad_input: the request is wrong, not the engine or the worker.

@@ -17,18 +17,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 from .._engine import InputError
 from ..contract.results import CacheLevel, DrainPart, RecoveryCost, Run, Stats, Work
+from ..contract.spec_files import Over
 from ..system.units import near
 from ..verbs.frames import flat
 
 Figures: TypeAlias = Mapping[str, float | None]
 """Figures by name; None where a candidate has no such figure."""
-
-Over: TypeAlias = Literal["mean", "max", "min"]
-"""How several workloads make one number."""
 
 _NO_FIGURES = ("schema", "host", "seed")
 

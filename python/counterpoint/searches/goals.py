@@ -14,12 +14,12 @@ from .._engine import InputError
 from ..contract.options import RunOptions
 from ..contract.request import Variant, check_numbers, count, literal
 from ..contract.request import given as of_kind
+from ..contract.spec_files import GoalsFile, LimitTable, ObjectiveTable, Over, PromiseTable, keys_of
 from ..runs import matrix
 from ..system.paths import is_file
 from ..system.units import near
 from ..verbs import api, catalogue, comparison
 from . import figures
-from .figures import Over
 from .space import PART, Dimension, Row, Space, Value, When, of_designs, typed
 
 Spec: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
@@ -39,11 +39,8 @@ POINTS_MAX = 10**15
 _ALL = "all"
 """Every value of a part that is no seeded fault."""
 
-_OVER: tuple[Over, ...] = ("mean", "max", "min")
+_OVER: tuple[Over, ...] = get_args(Over)
 _BEST = {"minimise": 1, "maximise": -1}
-_TABLES = ("run", "promise", "space", "when", "objectives", "limits")
-_TEXTS = ("name", "workloads", "crash_workloads", "references", "candidates", "seed")
-_PROMISES = ("line_atomic", "secret", "integrity")
 PINNED = ("crash_consistent", "line_atomic", "secret")
 """Parts that say what a design promises: the goals set them for all candidates alike."""
 
@@ -179,7 +176,7 @@ class _Reader:
     stem: str
 
     def goals(self) -> Goals:
-        self._check_names(self.document, (*_TEXTS, *_TABLES), "")
+        self._check_names(self.document, keys_of(GoalsFile), "")
         name = self._text("name", self.stem)
         run = self._run()
         promise = self._promise()
@@ -238,7 +235,7 @@ class _Reader:
 
     def _promise(self) -> Promise:
         table = self._table("promise")
-        self._check_names(table, _PROMISES, "promise.")
+        self._check_names(table, keys_of(PromiseTable), "promise.")
         for key in ("secret", "integrity"):
             if not isinstance(table.get(key, True), bool):
                 raise InputError(f"{self.place}: promise.{key} is {matrix.shown(table[key])}; it must be true or false")
@@ -368,7 +365,7 @@ class _Reader:
             place = f"{self.place}: objectives.{figure}"
             figures.check([figure], f"{self.place}: objectives: ")
             table = given if isinstance(given, Mapping) else {"goal": given}
-            self._check_names(table, ("goal", "over"), f"objectives.{figure}.")
+            self._check_names(table, keys_of(ObjectiveTable), f"objectives.{figure}.")
             goal = table.get("goal")
             if goal not in _BEST:
                 raise InputError(f"{place} is {matrix.shown(goal)}; it must be 'minimise' or 'maximise'")
@@ -380,7 +377,7 @@ class _Reader:
             figures.check([figure], f"{self.place}: limits: ")
             if not isinstance(given, Mapping) or not {"at_most", "at_least"} & set(given):
                 raise InputError(f"{place} is {matrix.shown(given)}; it must be a table with at_most or at_least")
-            self._check_names(given, ("at_most", "at_least", "over"), f"limits.{figure}.")
+            self._check_names(given, keys_of(LimitTable), f"limits.{figure}.")
             for bound in ("at_most", "at_least"):
                 value = given.get(bound, 0)
                 if isinstance(value, bool) or not isinstance(value, int | float):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..contract.request import literal
+from .document import BuiltIn, FoundCandidate, Learned, OnFront, Refusal, Refusals, SearchDocument, Unfit
 from .front import dominates, front, vector
 from .goals import Goals
 from .judge import plainness
@@ -195,72 +196,63 @@ class SearchReport:
     def to_dict(self) -> dict[str, Any]:
         """The document that `search --json` prints."""
         goals = self.goals
-        return {
-            "schema": 1,
-            "name": goals.name,
-            "store": os.fspath(self.store),
-            "base": goals.space.base,
-            "machine": goals.machine,
-            "variant": goals.space.variant,
-            "workloads": list(goals.workloads),
-            "crash_workloads": list(goals.crash_workloads),
-            "promise": asdict(goals.promise),
-            "objectives": [asdict(one) for one in goals.objectives],
-            "limits": [asdict(one) for one in goals.limits],
-            "points": goals.space.size,
-            "points_tried": self.points.tried,
-            "points_left_out": self.points.left_out,
-            "points_refused": {
-                "points": self.points.refusals,
-                "reasons": [{"sentence": why, "points": many} for why, many in self.points.refused.items()][
-                    :REASONS_MAX
-                ],
-            },
-            "complete": self.complete,
-            "figures_lacking": self.lacking,
-            "candidates": {"valid": self.valid, **self.counts},
-            "front": [
-                {
-                    **_document(one),
-                    "designs": self.names_of(one),
-                    "equals": [other.candidate.name for other in self.equals(one)],
-                }
+        reasons = [Refusal(why, many) for why, many in self.points.refused.items()]
+        document = SearchDocument(
+            name=goals.name,
+            store=os.fspath(self.store),
+            base=goals.space.base,
+            machine=goals.machine,
+            variant=goals.space.variant,
+            workloads=goals.workloads,
+            crash_workloads=goals.crash_workloads,
+            promise=goals.promise,
+            objectives=goals.objectives,
+            limits=goals.limits,
+            points=goals.space.size,
+            points_tried=self.points.tried,
+            points_left_out=self.points.left_out,
+            points_refused=Refusals(self.points.refusals, tuple(reasons[:REASONS_MAX])),
+            complete=self.complete,
+            figures_lacking=tuple(self.lacking),
+            candidates={"valid": self.valid, **self.counts},
+            front=tuple(
+                OnFront(
+                    **_found(one),
+                    designs=tuple(self.names_of(one)),
+                    equals=tuple(other.candidate.name for other in self.equals(one)),
+                )
                 for one in self.front
-            ],
-            "refuted": [_document(one) for one in self.judged if one.state == "refuted"],
-            "rules": [
-                {
-                    "says": str(rule),
-                    "values": dict(rule.values),
-                    "ruled_out": len(rule.covers),
-                    "tested": rule.tested,
-                    "example": None if rule.example is None else asdict(rule.example),
-                }
+            ),
+            refuted=tuple(FoundCandidate(**_found(one)) for one in self.judged if one.state == "refuted"),
+            rules=tuple(
+                Learned(str(rule), dict(rule.values), len(rule.covers), rule.tested, rule.example)
                 for rule in self.rules
-            ],
-            "references": [
-                {
-                    "design": one.design,
-                    **_document(one.judged),
-                    "on_front": one.design in self._on_front,
-                    "beaten_by": [other.candidate.name for other in self.beaten_by(one)],
-                }
+            ),
+            references=tuple(
+                BuiltIn(
+                    **_found(one.judged),
+                    design=one.design,
+                    on_front=one.design in self._on_front,
+                    beaten_by=tuple(other.candidate.name for other in self.beaten_by(one)),
+                )
                 for one in self.references
-            ],
-            "unfit": [{"design": design, "why": why} for design, why in self.unfit.items()],
-        }
+            ),
+            unfit=tuple(Unfit(design, why) for design, why in self.unfit.items()),
+        )
+        return {"schema": 1, **asdict(document)}
 
     @cached_property
     def _on_front(self) -> frozenset[str]:
         return frozenset(name for group in self._groups for one in group for name in self.names_of(one))
 
 
-def _document(judged: Judged) -> dict[str, Any]:
+def _found(judged: Judged) -> dict[str, Any]:
+    """The fields of a `FoundCandidate`."""
     one = judged.candidate
     return {
         "name": one.name,
         "state": judged.state,
-        "set": list(one.sets),
+        "set": one.sets,
         "parts": dict(one.parts),
         "machine": dict(one.machine),
         "crash_points": judged.crash_points,
@@ -268,7 +260,7 @@ def _document(judged: Judged) -> dict[str, Any]:
         "figures": dict(judged.figures),
         "beyond_limits": judged.excess,
         "why": judged.why,
-        "counterexample": None if judged.counterexample is None else asdict(judged.counterexample),
+        "counterexample": judged.counterexample,
     }
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def designs() -> list[Design]:
     """All built-in designs."""
-    return [results.build(results.Design, design) for design in _describe()["designs"]]
+    return list(_catalogue().designs)
 
 
 def design(name: str | os.PathLike[str]) -> Design:
@@ -93,32 +93,32 @@ def design_file(name: str) -> str:
 
 def parts() -> list[DesignPart]:
     """Every part that a design file can name, in the order in which a design is read."""
-    return [results.build(results.DesignPart, part) for part in _describe()["parts"]]
+    return list(_catalogue().parts)
 
 
 def workloads() -> list[Workload]:
     """All workloads."""
-    return [results.build(results.Workload, workload) for workload in _describe()["workloads"]]
+    return list(_catalogue().workloads)
 
 
 def machines() -> list[Machine]:
     """All machine presets."""
-    return [results.build(results.Machine, machine) for machine in _describe()["machines"]]
+    return list(_catalogue().machines)
 
 
 def faults() -> list[Fault]:
     """The mechanisms that `crash` can switch off."""
-    return [results.build(results.Fault, fault) for fault in _describe()["faults"]]
+    return list(_catalogue().faults)
 
 
 def engine_version() -> str:
     """The version of the engine, which is that of the package."""
-    return str(_describe()["engine_version"])
+    return _catalogue().engine_version
 
 
 def engine_build() -> str:
     """The digest of the sources that the engine was built from: equal builds give equal results."""
-    return str(_describe()["engine_build"])
+    return _catalogue().engine_build
 
 
 def form_of(design: str | os.PathLike[str]) -> str:
@@ -172,12 +172,11 @@ def described(design: str | os.PathLike[str]) -> dict[str, Any]:
     return document
 
 
-def _describe() -> dict[str, Any]:
-    description: dict[str, Any] = json.loads(_description(_engine.describe))
-    return description
+def _catalogue() -> results.Catalogue:
+    return _described_by(_engine.describe)
 
 
 @lru_cache(1)
-def _description(describe: Callable[[], str]) -> str:
+def _described_by(describe: Callable[[], str]) -> results.Catalogue:
     """What an engine says of itself. It takes longer to say this than to simulate a short run."""
-    return describe()
+    return results.build(results.Catalogue, json.loads(describe()))

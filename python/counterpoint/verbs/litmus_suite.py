@@ -20,6 +20,7 @@ from typing import Any
 
 from .._engine import InputError
 from ..contract import commands
+from ..contract.printed import Host
 from ..contract.request import Variant
 from ..contract.results import Crash, Exercised, Violation
 from ..system.errors import Interrupted
@@ -157,25 +158,78 @@ class Verdict:
         """Whether the observed verdict is the expected one."""
         return self.observed == self.row.expected
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def document(self) -> LitmusRow:
         """The row, as `--json` prints it."""
-        return {
-            "name": self.test.name,
-            "number": self.test.number,
-            "title": self.test.title,
-            "design": self.row.design,
-            "variant": self.row.variant,
-            "workload": self.row.options["workload"],
-            "machine": self.row.machine,
-            "case": self.row.case,
-            "expected": self.row.expected,
-            "observed": self.observed,
-            "rule": self.rule,
-            "paper": f"{self.test.paper}: {self.test.sentence}",
-            "because": self.test.because,
-            "explanation": self.explanation,
-            "reproduce": self.reproduce,
-        }
+        return LitmusRow(
+            name=self.test.name,
+            number=self.test.number,
+            title=self.test.title,
+            design=self.row.design,
+            variant=self.row.variant,
+            workload=str(self.row.options["workload"]),
+            machine=self.row.machine,
+            case=self.row.case,
+            expected=self.row.expected,
+            observed=self.observed,
+            rule=self.rule,
+            paper=f"{self.test.paper}: {self.test.sentence}",
+            because=self.test.because,
+            explanation=self.explanation,
+            reproduce=self.reproduce,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LitmusRow:
+    """What a row of a litmus test showed.
+
+    Attributes:
+        name: of the test.
+        number: its place in the original list; None for tests that were found later.
+        title: what it is about, in a line.
+        design: that is crashed.
+        variant: the reading of the design.
+        workload: the program.
+        machine: a preset's name or the path of a file.
+        case: distinguishes rows of the test with the same design and variant; else empty.
+        expected: `holds` or `fails`.
+        observed: `holds`, `fails`, `differs` or `void`.
+        rule: the rule of the violation that is explained; None if it holds.
+        paper: paper, section and sentence that it tests.
+        because: why the sentence does not suffice, or what it means.
+        explanation: that violation in words, or how much was covered.
+        reproduce: the command line that shows it again.
+    """
+
+    name: str
+    number: int | None
+    title: str
+    design: str
+    variant: Variant
+    workload: str
+    machine: str
+    case: str
+    expected: str
+    observed: str
+    rule: str | None
+    paper: str
+    because: str
+    explanation: str
+    reproduce: str
+
+
+@dataclass(frozen=True, slots=True)
+class LitmusDocument:
+    """The verdicts of litmus tests.
+
+    Attributes:
+        litmus: each row, in the order of the list.
+        host: what this computer needed.
+    """
+
+    litmus: tuple[LitmusRow, ...]
+    host: Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +250,8 @@ class LitmusReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""
-        return {
-            "schema": 1,
-            "litmus": [verdict.to_dict() for verdict in self.verdicts],
-            "host": {"seconds": self.seconds},
-        }
+        rows = tuple(verdict.document for verdict in self.verdicts)
+        return {"schema": 1, **dataclasses.asdict(LitmusDocument(rows, Host(self.seconds)))}
 
 
 def litmus_tests(source: str | os.PathLike[str] | None = None) -> list[LitmusTest]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import platform
 import resource
@@ -19,10 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from .. import _engine
 from .._engine import InputError
+from ..contract.results import TraceWritten, build
 from ..system.descendants import tell_all
 from ..system.handlers import STOPS, handled
 from ..system.paths import is_file, is_folder, reason
@@ -51,15 +52,12 @@ class Recording:
     Attributes:
         path: the trace.
         status: how the program ended, as in a shell: its exit code, or 128 + the signal that ended it.
-        summary: what the trace holds: records, instructions, loads, stores, bytes, flushes, fences, threads, files,
-            transactions, and whether it is complete.
-        lacks: sentences on what the trace lacks of what the program did; the trace says so itself.
+        summary: what the trace holds.
     """
 
     path: Path
     status: int
-    summary: dict[str, Any]
-    lacks: tuple[str, ...] = ()
+    summary: TraceWritten
 
 
 def record(
@@ -117,14 +115,14 @@ def record(
             # The signal came before there was anything to record: it stops this command like any other.
             signal.raise_signal(told.newest)
         raise InputError(f"nothing was recorded: Valgrind ended with {code} before '{program[0]}' began")
-    if summary["left_to_others"] and summary["files"] == 0:
+    if summary.left_to_others and not summary.paths:
         path.unlink()
-        why = "; ".join(f"{sentence[:1].lower()}{sentence[1:-1]}" for sentence in summary["lacks"])
+        why = "; ".join(f"{sentence[:1].lower()}{sentence[1:-1]}" for sentence in summary.lacks)
         raise InputError(
             f"nothing was recorded: '{program[0]}' used no persistent memory itself; {why}: "
             "record the program that uses it"
         )
-    return Recording(path, code if code >= 0 else 128 - code, summary, tuple(summary["lacks"]))
+    return Recording(path, code if code >= 0 else 128 - code, summary)
 
 
 def _checked(program: Sequence[str], out: str | Path | None) -> Path:
@@ -268,7 +266,7 @@ def _begins(reading: int) -> bool:
     return waiting[0] > 0
 
 
-def _written(reading: int, path: Path, told: _Told) -> dict[str, Any] | None:
+def _written(reading: int, path: Path, told: _Told) -> TraceWritten | None:
     """The summary of the trace, or None if the recorder writes nothing.
 
     The trace is written on a thread of its own: handlers of signals run in this one, and only while it is in Python.
@@ -277,7 +275,8 @@ def _written(reading: int, path: Path, told: _Told) -> dict[str, Any] | None:
         try:
             if not _begins(reading):
                 return None
-            return dict(writer.submit(_engine.write_trace, reading, str(path)).result())
+            written = writer.submit(_engine.write_trace, reading, str(path)).result()
+            return build(TraceWritten, json.loads(written))
         except KeyboardInterrupt:
             # A signal that was put off from before the program was started.
             told.tell(signal.SIGTERM)

@@ -7,6 +7,7 @@ use counterpoint_engine::embed::{CountReport, Latencies};
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
+/// Begins a new period of measurement: statistics and figures start from zero. Nothing else changes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_reset_statistics(memory: *mut Handle) -> c_int {
     // SAFETY: null or a memory.
@@ -18,6 +19,9 @@ pub unsafe extern "C" fn counterpoint_reset_statistics(memory: *mut Handle) -> c
     })
 }
 
+/// Statistics since creation, the last reset or the last crash: a JSON document with the keys of `counterpoint run
+/// --json` that have a meaning without cores, latencies of requests, channels, banks, requestors, and the last power
+/// failure. Valid until the next call of counterpoint_statistics with this memory; NULL on an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_statistics(memory: *mut Handle) -> *const c_char {
     // SAFETY: null or a memory.
@@ -30,6 +34,7 @@ pub unsafe extern "C" fn counterpoint_statistics(memory: *mut Handle) -> *const 
     text.unwrap_or(ptr::null())
 }
 
+/// Fills `figures`, whose field `size` the caller must have set, like the next three.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_get_figures(memory: *mut Handle, figures: *mut CFigures) -> c_int {
     // SAFETY: null or a memory; null or figures.
@@ -89,6 +94,7 @@ fn figures_of(counts: &CountReport) -> CFigures {
     }
 }
 
+/// The figures of the requests of `requestor`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_get_requestor(
     memory: *mut Handle,
@@ -107,6 +113,7 @@ pub unsafe extern "C" fn counterpoint_get_requestor(
     })
 }
 
+/// The figures of `bank`, numbered over all channels and ranks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_get_bank(memory: *mut Handle, bank: u32, figures: *mut CBank) -> c_int {
     // SAFETY: null or a memory; null or figures.
@@ -118,6 +125,7 @@ fn bank_of((channel, rank, stats): (u32, u32, BankStats)) -> CBank {
     CBank { size: size_of::<CBank>(), reads, writes, row_hits, busy, channel, rank }
 }
 
+/// The figures of all banks of `channel`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_get_channel(memory: *mut Handle, channel: u32, figures: *mut CBank) -> c_int {
     // SAFETY: null or a memory; null or figures.

@@ -7,6 +7,7 @@ use counterpoint_engine::embed::{Memory, Setup};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+/// Creates a memory in which every line reads as zeros; NULL on an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_create(config: *const Config) -> *mut Handle {
     let created = guarded(|| {
@@ -50,6 +51,7 @@ unsafe fn memory_of(config: &Config) -> Result<Memory, Failed> {
         .map_err(|error| Failed::argument(error.to_string()))
 }
 
+/// Destroys `memory`. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_destroy(memory: *mut Handle) {
     // SAFETY: null or a memory. A call-back that destroys its own memory is refused.
@@ -63,6 +65,9 @@ pub unsafe extern "C" fn counterpoint_destroy(memory: *mut Handle) {
     });
 }
 
+/// Creates a copy that goes on from the same state, with the same call-backs and with `context`: many crashes from one
+/// simulation. Requests in flight will be answered by both. Takes time and space for the lines that have been written;
+/// NULL on an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_clone(memory: *mut Handle, context: *mut c_void) -> *mut Handle {
     // SAFETY: null or a memory.
@@ -75,6 +80,8 @@ pub unsafe extern "C" fn counterpoint_clone(memory: *mut Handle, context: *mut c
     copy.map_or(ptr::null_mut(), Box::into_raw)
 }
 
+/// Brings `memory` to the state of `snapshot`, a copy of it or of a memory with an equal configuration. It keeps its
+/// own call-backs and its context; `snapshot` stays as it is. Time goes back, too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_restore(memory: *mut Handle, snapshot: *mut Handle) -> c_int {
     // SAFETY: null or memories; the first reference ends before the second begins, in case they are the same.
@@ -94,6 +101,8 @@ pub unsafe extern "C" fn counterpoint_restore(memory: *mut Handle, snapshot: *mu
     }))
 }
 
+/// Stores `length` bytes at any `address` before the first request and the first advance: the contents of memory when
+/// the run begins, such as a program. Takes no simulated time. The rest of a partly loaded line is zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_load(
     memory: *mut Handle,
@@ -110,6 +119,10 @@ pub unsafe extern "C" fn counterpoint_load(
     })
 }
 
+/// Stores `length` bytes at any `address` at any time, without simulated time: functional accesses, fast-forwarding,
+/// virtual processors. Reads that are sent from now on find the bytes. They survive a power failure, as long as no
+/// later write of the line has persisted. They count as no write. Without an effect if the machine has engine.bytes =
+/// false.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_store(
     memory: *mut Handle,

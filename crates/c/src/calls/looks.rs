@@ -8,6 +8,7 @@ use counterpoint_engine::message::{LINE_BYTES, LineBytes};
 use std::ffi::{c_char, c_int};
 use std::{ptr, slice};
 
+/// Fills `info`, whose field `size` the caller must have set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_get_info(memory: *mut Handle, info: *mut Info) -> c_int {
     // SAFETY: null or a memory; null or an info.
@@ -42,6 +43,8 @@ fn info_of(memory: &mut Memory) -> Info {
     }
 }
 
+/// The configuration in use, with all defaults and overrides, as a JSON document: design, variant, parts, machine,
+/// seed. Valid until the next call of counterpoint_configuration with this memory; NULL on an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_configuration(memory: *mut Handle) -> *const c_char {
     // SAFETY: null or a memory.
@@ -54,6 +57,7 @@ pub unsafe extern "C" fn counterpoint_configuration(memory: *mut Handle) -> *con
     text.unwrap_or(ptr::null())
 }
 
+/// Where the line at `address` and its counter block are on the media.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_locate(memory: *mut Handle, address: u64, location: *mut CLocation) -> c_int {
     // SAFETY: null or a memory; null or a location.
@@ -77,6 +81,9 @@ fn place_of(place: MediaPlace) -> CPlace {
     CPlace { channel, rank, bank, column: column as u32, row }
 }
 
+/// The 64 bytes that a read of the line at `address` would find if it were sent now: those of the newest earlier write
+/// of the line, persisted or not, including one sent at the same time. Takes no simulated time and changes nothing.
+/// Zeros for machines with engine.bytes = false, which keep no bytes: the results of reads are then meaningless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_peek(memory: *mut Handle, address: u64, bytes: *mut u8) -> c_int {
     // SAFETY: null or a memory.
@@ -93,6 +100,7 @@ pub unsafe extern "C" fn counterpoint_peek(memory: *mut Handle, address: u64, by
     })
 }
 
+/// The same for `length` bytes at any `address`. Pages in which nothing was ever stored cost little.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_peek_range(
     memory: *mut Handle,

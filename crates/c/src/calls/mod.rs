@@ -1,4 +1,4 @@
-//! The functions of `counterpoint.h`, which documents the requirements on their pointers.
+//! The functions of `counterpoint.h`, whose comment says what their pointers must be (`cbindgen.toml`).
 #![allow(clippy::missing_safety_doc, reason = "the header is the contract: every pointer is null or as it says")]
 
 mod figures;
@@ -17,11 +17,13 @@ use crate::border::{Failed, last_error};
 use counterpoint_engine::embed::Kind;
 use std::ffi::{c_char, c_int};
 
+/// The sentence of the last error of this thread, valid until its next error; an empty text if there was none.
 #[unsafe(no_mangle)]
 pub extern "C" fn counterpoint_last_error() -> *const c_char {
     last_error()
 }
 
+/// The version of the library, as COUNTERPOINT_VERSION.
 #[unsafe(no_mangle)]
 pub extern "C" fn counterpoint_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

@@ -5,6 +5,8 @@ use crate::border::{Failed, Handle, code, give, resting, with};
 use counterpoint_engine::embed::PowerFailure;
 use std::ffi::c_int;
 
+/// Whether power can fail: 1, 0 or an error. counterpoint_last_error says why not: the design drains caches (the eadr
+/// family, bbe, sepencr), which belong to the caller, or the machine has engine.bytes = false.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_can_crash(memory: *mut Handle) -> c_int {
     // SAFETY: null or a memory.
@@ -20,6 +22,10 @@ pub unsafe extern "C" fn counterpoint_can_crash(memory: *mut Handle) -> c_int {
     answer.map_or_else(|code| code, c_int::from)
 }
 
+/// Fails power now and restarts. Requests in flight are lost and never answered; the persistence domain drains to the
+/// media; the machine boots with the design's own recovery, which takes no simulated time; then reads find what has
+/// survived, decrypted as that machine decrypts it: garbage if line and counter do not belong together. Time continues,
+/// statistics start from zero. An error where counterpoint_can_crash returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_crash(memory: *mut Handle) -> c_int {
     // SAFETY: null or a memory.
@@ -32,6 +38,7 @@ pub unsafe extern "C" fn counterpoint_crash(memory: *mut Handle) -> c_int {
     })
 }
 
+/// What the last power failure caused; COUNTERPOINT_ERROR_STATE if there was none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_get_power_failure(memory: *mut Handle, failure: *mut CPowerFailure) -> c_int {
     // SAFETY: null or a memory; null or a failure.
@@ -64,6 +71,8 @@ fn failure_of(failure: &PowerFailure) -> CPowerFailure {
     }
 }
 
+/// Writes the addresses of damaged lines (COUNTERPOINT_DAMAGED), in ascending order and at most `room` of them, to
+/// `addresses`, which may be NULL if `room` is 0. `count` is set to the number of all damaged lines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_get_damaged(
     memory: *mut Handle,

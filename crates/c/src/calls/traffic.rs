@@ -8,6 +8,8 @@ use counterpoint_engine::message::LineBytes;
 use std::ffi::{c_int, c_uint};
 use std::ptr;
 
+/// Whether a request of `kind` would be accepted now: 1, 0 or an error. A read is in flight until its line is
+/// decrypted, a write until it has persisted; each kind has its own limit (counterpoint_info).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_can_accept(memory: *mut Handle, kind: c_int) -> c_int {
     // SAFETY: null or a memory.
@@ -15,6 +17,7 @@ pub unsafe extern "C" fn counterpoint_can_accept(memory: *mut Handle, kind: c_in
     answer.map_or_else(|code| code, c_int::from)
 }
 
+/// The same for a request for the line at `address`, with the limits of its channel (counterpoint_config).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_can_accept_at(memory: *mut Handle, kind: c_int, address: u64) -> c_int {
     // SAFETY: null or a memory.
@@ -22,12 +25,16 @@ pub unsafe extern "C" fn counterpoint_can_accept_at(memory: *mut Handle, kind: c
     answer.map_or_else(|code| code, c_int::from)
 }
 
+/// Sends a read. read_done returns `id`; ids need not differ. The read finds the newest write of its line that was sent
+/// before it, or a later one: while a read waits for page re-encryption, a write may overtake it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_send_read(memory: *mut Handle, address: u64, id: u64) -> c_int {
     // SAFETY: null or a memory.
     code(unsafe { with(memory, |handle| Ok(handle.memory.send(address, id, 0, Request::Read)?)) })
 }
 
+/// Sends a write of 64 bytes. write_persisted returns `id`. A write-back of a cache and a clwb are both writes; a fence
+/// must wait for write_persisted of the lines flushed before it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_send_write(
     memory: *mut Handle,
@@ -60,12 +67,17 @@ unsafe fn write<'a>(bytes: *const u8, mask: u64, flags: u32) -> Result<Request<'
     Ok(Request::Write { bytes, mask, counter_atomic: flags & COUNTER_ATOMIC != 0 })
 }
 
+/// Sends a counter_cache_writeback (counter-atomicity, section 4.3): makes the counters around the line at `address`
+/// durable. counters_persisted returns `id`. For programs written for the designs sca and sca-tree; others do not need
+/// it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_send_counter_writeback(memory: *mut Handle, address: u64, id: u64) -> c_int {
     // SAFETY: null or a memory.
     code(unsafe { with(memory, |handle| Ok(handle.memory.send(address, id, 0, Request::CounterWriteback)?)) })
 }
 
+/// Sends `request`, of any kind. A write with a mask is a write of the whole line, whose other bytes are those of the
+/// newest write sent before it; the controller reads nothing for that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_send(memory: *mut Handle, request: *const CRequest) -> c_int {
     // SAFETY: null or a memory; null or a request.
@@ -85,18 +97,22 @@ pub unsafe extern "C" fn counterpoint_send(memory: *mut Handle, request: *const 
     })
 }
 
+/// The time of the next event, or COUNTERPOINT_NEVER if there is none; also for a null pointer. Advancing to that time
+/// at once misses nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_next_event_time(memory: *mut Handle) -> u64 {
     // SAFETY: null or a memory.
     unsafe { with(memory, |handle| Ok(handle.memory.next_event_at())) }.ok().flatten().unwrap_or(NEVER)
 }
 
+/// Handles all events up to and including `time`, and moves time there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_advance(memory: *mut Handle, time: u64) -> c_int {
     // SAFETY: null or a memory.
     code(unsafe { advance(memory, |_| time) })
 }
 
+/// Advances one cycle of the memory interface's clock, for simulators that have no event queue.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_tick(memory: *mut Handle) -> c_int {
     // SAFETY: null or a memory.

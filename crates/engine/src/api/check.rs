@@ -1,7 +1,7 @@
 //! Checks of recorded programs: from a request to the findings, and their cost on a design.
 
 use super::Progress;
-use super::request::{self, Check, Common, TIMING};
+use super::request::{self, Check, Common, Omitted, TIMING};
 use super::runs::{Opened, unless_interrupted};
 use crate::check::{CheckSettings, CostCase};
 use crate::config::RunConfig;
@@ -21,9 +21,9 @@ impl Check {
     fn replay(&self) -> Result<Option<Common>, ConfigError> {
         let Some(design) = &self.design else {
             let others = [
-                ("variant", self.variant.is_some()),
-                ("machine", self.machine.is_some()),
-                ("set", !self.set.is_empty()),
+                ("variant", self.setting.variant.is_some()),
+                ("machine", self.setting.machine.is_some()),
+                ("set", !self.setting.set.is_empty()),
                 ("seed", self.seed.is_some()),
             ];
             return match others.iter().find(|(_, given)| *given) {
@@ -36,9 +36,7 @@ impl Check {
         Ok(Some(Common {
             design: design.clone(),
             workload: self.trace.clone(),
-            variant: self.variant,
-            machine: self.machine.clone(),
-            set: self.set.clone(),
+            setting: self.setting.clone(),
             seed: self.seed,
             allow_truncated: self.allow_truncated,
             ..Common::default()
@@ -58,7 +56,7 @@ const WHOLE: u64 = 1000;
 pub fn check(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let request: Check = request::parse(request)?;
     // Bad options are refused before the trace is read.
-    let replay = request.replay()?.map(|common| common.resolve(&TIMING, None, None)).transpose()?;
+    let replay = request.replay()?.map(|common| common.resolve(&TIMING, &Omitted::default(), None)).transpose()?;
     let settings = CheckSettings {
         allow_truncated: request.allow_truncated,
         mark: request.mark.clone(),

@@ -2,7 +2,7 @@
 
 use super::budget::Budget;
 use super::named::{checked_event, seeded_fault};
-use super::request::{self, CRASH, Common, Crash, Explore, Given, Window};
+use super::request::{self, Broken, CRASH, Common, Crash, Explore, Given, Window};
 use super::runs::{Opened, unless_interrupted};
 use super::{Progress, processors};
 use crate::assembly::memory_map;
@@ -61,7 +61,7 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
 /// [`crash`] as far as `budget` allows.
 fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_>) -> Result<String, Failure> {
     let cancel = budget.end();
-    let mut run = open(&request.common, request.leave_out.as_deref(), request.fault.as_deref(), cancel)?;
+    let mut run = open(&request.common, &request.broken, cancel)?;
     run.source.omit_annotations(&request.omit_annotations)?;
     // Not every format has places.
     let _ = run.source.watch_sites();
@@ -313,9 +313,8 @@ impl Crash {
     fn again(&self, run: &Opened) -> Self {
         Self {
             common: self.common.again(&run.config, run.source.is_trace()),
-            leave_out: self.leave_out.clone(),
+            broken: self.broken.clone(),
             omit_annotations: self.omit_annotations.clone(),
-            fault: self.fault.clone(),
             recover: self.recover.clone(),
             recover_timeout: self.recover_timeout,
             no_preflight: self.no_preflight,
@@ -327,13 +326,8 @@ impl Crash {
     }
 }
 
-fn open(
-    common: &Common,
-    leave_out: Option<&str>,
-    fault: Option<&str>,
-    cancel: &Arc<AtomicBool>,
-) -> Result<Opened, Failure> {
-    let (config, design) = common.resolve(&CRASH, leave_out, seeded_fault(fault)?)?;
+fn open(common: &Common, broken: &Broken, cancel: &Arc<AtomicBool>) -> Result<Opened, Failure> {
+    let (config, design) = common.resolve(&CRASH, &broken.omitted, seeded_fault(broken.fault.as_deref())?)?;
     let run = Opened::new(config, design, cancel)?;
     host_memory::check([Needs::of(&run.config, &run.design, Purpose::Crash)].into_iter(), 1)?;
     Ok(run)
@@ -344,14 +338,14 @@ fn open(
 /// # Errors
 /// A sentence about the request, or the interruption.
 pub fn scene(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
-    let Window { common, leave_out, fault, at_event, schedule } = request::parse(request)?;
-    let run = open(&common, leave_out.as_deref(), fault.as_deref(), cancel)?;
+    let Window { common, broken, at_event, schedule } = request::parse(request)?;
+    let run = open(&common, &broken, cancel)?;
     let at_event = checked_event(at_event)?;
     let (done, total) = (AtomicU64::new(0), run.transactions());
     let tell = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
     let Opened { config, design, source } = &run;
     let case = CrashCase { config, design, source, wrappers: &[], progress: &tell, cancel };
     let scene = crash_view::scene(&case, at_event, schedule.unwrap_or(0))?;
-    let asked = Crash { common, leave_out, fault, schedule, ..Crash::default() };
+    let asked = Crash { common, broken, schedule, ..Crash::default() };
     Ok(answer(&scene, &asked.again(&run)))
 }

@@ -1,7 +1,7 @@
 //! Replays of traces of memory lines, which have no program: from a request to a report of controller and device.
 
 use super::Progress;
-use super::request::{Lines, TIMING};
+use super::request::{Lines, Omitted, TIMING};
 use super::runs::{interrupted, unless_interrupted};
 use crate::config::RunConfig;
 use crate::kernel::{ConfigError, Failure, workers};
@@ -49,7 +49,7 @@ impl Prepared {
         let trace = open(path, cancel)?.ok_or_else(|| {
             ConfigError(format!("{path}: traces of memory lines and traces of programs cannot be replayed together"))
         })?;
-        let (config, design) = request.common.resolve(&TIMING, None, None)?;
+        let (config, design) = request.common.resolve(&TIMING, &Omitted::default(), None)?;
         let clock_mhz = request.trace_clock_mhz.unwrap_or(TRACE_CLOCK_MHZ);
         if !(1..=TRACE_CLOCK_MHZ_MAX).contains(&clock_mhz) {
             let what = format!("trace_clock_mhz: {clock_mhz} is not from 1 to {TRACE_CLOCK_MHZ_MAX}");

@@ -6,6 +6,7 @@
 //! ```
 
 mod budget;
+mod catalogue;
 mod check;
 mod crash;
 mod lines;
@@ -18,25 +19,24 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{self, Machine, Variant};
-use crate::design::{self, faults::Fault};
+use crate::design;
 use crate::kernel::ConfigError;
-use crate::parts::Design;
-use crate::run::{ENGINE_BUILD, ENGINE_VERSION};
-use crate::workload;
-use serde_json::{Value, json};
+use crate::trace;
+use serde_json::json;
 use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
 
 pub use crate::design::{check_set, text as design_file};
 pub use crate::kernel::Failure as Error;
 pub use crate::kernel::workers::processors;
 pub use crate::run::Session;
-pub use crate::trace::{TraceWritten, write_trace};
+pub use catalogue::describe;
 pub use check::{annotations, check};
 pub use crash::{crash, scene};
 pub use lines::trace_kind;
 pub use recovery::recovery;
-pub use reports::report_schemas;
+pub use reports::{file_schemas, report_schemas};
 pub use request::schemas;
 pub use runs::{replay, resolve, run_many, run_many_in};
 
@@ -46,7 +46,7 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 /// The design `name_or_path`, a built-in design or a file, as JSON: the same entry that [`describe`] has for each.
 pub fn describe_design(name_or_path: &str) -> Result<String, ConfigError> {
     let (design, parts) = design::with_parts(name_or_path)?;
-    let mut document = described(&design);
+    let mut document = json!(catalogue::DesignEntry::of(&design));
     document["parts"] = json!(BTreeMap::from(parts.map(|(variant, parts)| (variant.name(), parts))));
     Ok(document.to_string())
 }
@@ -58,43 +58,10 @@ pub fn effective_parts(name_or_path: &str, variant: &str, stated: &[&str]) -> Re
     Ok(json!(design::effective_parts(name_or_path, variant, stated)?).to_string())
 }
 
-fn described(design: &Design) -> Value {
-    json!({
-        "name": design.name, "summary": design.summary, "paper": design.paper, "machine": design.machine,
-        "variants": Variant::ALL.map(Variant::name), "encrypted": design.encryption.is_some(),
-        "crash_consistent": design.promise.crash_consistent.is_ok(), "form": design.form,
-    })
-}
-
-/// All designs, all workloads and all machines with their values, as JSON.
-pub fn describe() -> String {
-    let designs: Vec<Value> = design::all(Variant::Hardened).map(|design| described(&design)).collect();
-    let workloads: Vec<Value> = workload::WORKLOADS
-        .iter()
-        .map(|workload| json!({"name": workload.name, "summary": workload.summary, "has_log": workload.has_log}))
-        .collect();
-    let machines: Vec<Value> = config::preset_names()
-        .into_iter()
-        .filter_map(|name| config::preset(name).ok())
-        .map(|machine: Machine| json!({"name": machine.name, "source": machine.source, "values": machine}))
-        .collect();
-    let consistent = |name| {
-        let readings = [Variant::Published, Variant::Hardened].map(|variant| design::find(name, variant));
-        readings.into_iter().flatten().filter(|design| design.promise.crash_consistent.is_ok()).collect()
-    };
-    let tested: Vec<(&str, Vec<Design>)> = design::names().map(|name| (name, consistent(name))).collect();
-    let faults: Vec<Value> = Fault::ALL
-        .iter()
-        .map(|&fault| {
-            let has = |readings: &[Design]| readings.iter().any(|design| fault.apply(design).is_ok());
-            let designs: Vec<&str> =
-                tested.iter().filter(|(_, readings)| has(readings)).map(|(name, _)| *name).collect();
-            json!({"name": fault.name(), "summary": fault.summary(), "designs": designs})
-        })
-        .collect();
-    json!({
-        "engine_version": ENGINE_VERSION, "engine_build": ENGINE_BUILD, "designs": designs, "workloads": workloads,
-        "machines": machines, "faults": faults, "parts": design::parts(),
-    })
-    .to_string()
+/// Writes the stream `input`, called `name` in errors, to a trace file at `path`, and returns what it has, as JSON.
+///
+/// # Errors
+/// Those of [`trace::write_trace`].
+pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -> Result<String, ConfigError> {
+    trace::write_trace(name, input, path).map(|written| json!(written).to_string())
 }

@@ -1,7 +1,7 @@
 //! What recovery costs: from a design, a machine and sizes to a report.
 
 use super::Progress;
-use super::request::{self, Recovery};
+use super::request::{self, Recovery, Setting};
 use super::runs::unless_interrupted;
 use crate::assembly::encryption;
 use crate::config::CORES_MAX;
@@ -17,7 +17,8 @@ use std::sync::atomic::AtomicBool;
 /// # Errors
 /// A sentence about the request, or the interruption.
 pub fn recovery(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
-    let Recovery { design, variant, machine, set, cores, memory, cache, line_ns, measure } = request::parse(request)?;
+    let Recovery { design, setting, cores, memory, cache, line_ns, measure } = request::parse(request)?;
+    let Setting { variant, machine, set } = setting;
     let line_ns = line_ns.map_or(PAPERS_NS_PER_LINE, |ns| ns as f64);
     let variant = variant.unwrap_or_default();
     let OnMachine { design, machine, set_by_design, .. } = design::load_on(&design, variant, machine.as_deref(), &set)?;

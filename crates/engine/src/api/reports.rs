@@ -1,10 +1,14 @@
-//! What the front receives: a schema of each kind of report, from the types that are serialised.
+//! Schemas of what the front receives, from the types that are serialised, and of the files that users write.
 
+use super::catalogue::Catalogue;
 use crate::check::CheckReport;
+use crate::config;
 use crate::crash::CrashReport;
+use crate::design;
 use crate::recovery_cost::CostReport;
 use crate::run::LineReport;
 use crate::stats::{RunReport, Stats};
+use crate::trace::TraceWritten;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
@@ -19,8 +23,15 @@ pub fn report_schemas() -> String {
         "Check": schema::<CheckReport>(),
         "RecoveryCost": schema::<CostReport>(),
         "LineRun": schema::<LineReport>(),
+        "Catalogue": schema::<Catalogue>(),
+        "TraceWritten": schema::<TraceWritten>(),
     })
     .to_string()
+}
+
+/// The JSON Schema of each kind of file that users write, as JSON. `x-order` lists the keys of an object in their order.
+pub fn file_schemas() -> String {
+    json!({"machine": config::file_schema(), "design": design::file_schema()}).to_string()
 }
 
 fn schema<R: JsonSchema>() -> Value {

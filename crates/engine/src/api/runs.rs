@@ -64,8 +64,8 @@ pub(super) fn interrupted() -> Value {
 
 /// Validates the request of a run and returns the complete configuration as JSON.
 pub fn resolve(request: &str) -> Result<String, ConfigError> {
-    let Run { common, leave_out, .. } = request::parse(request)?;
-    let (config, _) = common.resolve(&TIMING, leave_out.as_deref(), None)?;
+    let Run { common, omitted, .. } = request::parse(request)?;
+    let (config, _) = common.resolve(&TIMING, &omitted, None)?;
     Ok(serde_json::to_string(&config).expect("a configuration serialises"))
 }
 
@@ -113,8 +113,8 @@ struct Prepared {
 
 impl Prepared {
     fn new(request: &Run, cancel: &Arc<AtomicBool>) -> Result<Self, Failure> {
-        let Run { common, leave_out, timeline, by_line } = request;
-        let (config, design) = common.resolve(&TIMING, leave_out.as_deref(), None)?;
+        let Run { common, omitted, timeline, by_line } = request;
+        let (config, design) = common.resolve(&TIMING, &omitted, None)?;
         let mut run = Opened::new(config, design, cancel)?;
         if *by_line {
             if timeline.is_some() {

@@ -42,10 +42,10 @@ pub fn validate_run(run: &RunConfig) -> Result<(), ConfigError> {
 
 fn check(machine: &Machine) -> Result<(), String> {
     let table = toml::Table::try_from(machine).map_err(|error| error.to_string())?;
-    for field in FIELDS {
+    for field in FIELDS.iter() {
         let value = match field.path.split_once('.') {
             Some((section, key)) => &table[section][key],
-            None => &table[field.path],
+            None => &table[&field.path],
         };
         field.check(value)?;
     }

@@ -1,13 +1,18 @@
-//! Every value of a machine that can be set: its path, its allowed values, and the reason for each bound.
+//! Every value of a machine that can be set: its path, what it may be, and why. All of this is read from the schema's types.
 
-use super::ByteSize;
 use super::excerpt::shown_name;
+use super::{ByteSize, Machine, preset_names};
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use std::sync::LazyLock;
 use toml::Value;
+
+type Json = serde_json::Value;
 
 /// One value of a machine.
 pub(super) struct Field {
     /// The path as written after `--set`.
-    pub path: &'static str,
+    pub path: String,
     pub kind: Kind,
 }
 
@@ -15,230 +20,96 @@ pub(super) struct Field {
 pub(super) enum Kind {
     Text,
     Flag,
-    Choice(&'static [&'static str]),
-    Number { allowed: &'static [u64], why: &'static str },
-    Whole { min: u64, max: u64, why: &'static str },
-    Size { min: u64, max: u64, multiple: u64, why: &'static str },
-    Decimal { max: f64, why: &'static str },
+    Choice(Vec<String>),
+    Number { allowed: Vec<u64>, why: String },
+    Whole { min: u64, max: u64, why: String },
+    Size { min: u64, max: u64, multiple: u64, why: String },
+    Decimal { max: f64, why: String },
 }
 
-const KIB: u64 = 1 << 10;
-const GIB: u64 = 1 << 30;
-const TIB: u64 = 1 << 40;
+pub(super) const KIB: u64 = 1 << 10;
+pub(super) const GIB: u64 = 1 << 30;
+pub(super) const TIB: u64 = 1 << 40;
 
-const LINES: &str = "memory moves in lines of 64 bytes";
-const CACHE_SIZE: &str = "a cache holds whole lines of 64 bytes, and the host holds them all";
-const WAYS: &str = "a set is searched way by way";
-const LATENCY: &str = "an access takes time, and ten thousand cycles are more than any memory takes";
-const MSHRS: &str = "a miss needs a register, and they are searched one by one";
-const QUEUE: &str = "what waits needs an entry, and entries are searched one by one";
-const CLOCK: &str = "a cycle is at least one picosecond";
-const AES_UNITS: &str = "a line needs a circuit, and circuits are searched one by one";
-const PERCENT: &str = "it is a share of a hundred";
-const TIMING: &str = "a millisecond is longer than any memory takes";
-const ENERGY: &str = "a microjoule for a bit is more than any memory takes";
-const DRAIN_ENERGY: &str = "a million units for a byte are more than any battery gives";
-const BANKS: &str = "a bank's number has 16 bits";
+pub(super) const LINES: &str = "memory moves in lines of 64 bytes";
+pub(super) const CACHE_SIZE: &str = "a cache holds whole lines of 64 bytes, and the host holds them all";
+pub(super) const WAYS: &str = "a set is searched way by way";
+pub(super) const LATENCY: &str = "an access takes time, and ten thousand cycles are more than any memory takes";
+pub(super) const MSHRS: &str = "a miss needs a register, and they are searched one by one";
+pub(super) const QUEUE: &str = "what waits needs an entry, and entries are searched one by one";
+pub(super) const CLOCK: &str = "a cycle is at least one picosecond";
+pub(super) const AES_UNITS: &str = "a line needs a circuit, and circuits are searched one by one";
+pub(super) const PERCENT: &str = "it is a share of a hundred";
+pub(super) const TIMING: &str = "a millisecond is longer than any memory takes";
+pub(super) const ENERGY: &str = "a microjoule for a bit is more than any memory takes";
+pub(super) const DRAIN_ENERGY: &str = "a million units for a byte are more than any battery gives";
+pub(super) const BANKS: &str = "a bank's number has 16 bits";
+
+/// The JSON Schema of a complete machine. Beside what JSON Schema has, `required` lists the fields of each type in their
+/// order, and `x-because` completes "because" after the bounds of a value.
+pub(super) fn schema() -> Schema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<Machine>()
+}
+
+/// The JSON Schema of a machine file, which may leave out every value. `x-order` lists the keys of an object in their order.
+pub fn file_schema() -> Json {
+    let mut schema = schema().to_value();
+    may_leave_out(&mut schema);
+    schema["properties"]["base"] = serde_json::json!({
+        "type": "string", "enum": preset_names(), "description": "The preset to build on; `secpm` if absent.",
+    });
+    schema["x-order"].as_array_mut().expect("a machine has values").insert(0, "base".into());
+    schema
+}
+
+fn may_leave_out(schema: &mut Json) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    if let Some(order) = schema.remove("required") {
+        schema.insert("x-order".to_owned(), order);
+    }
+    let properties = schema.get_mut("properties").and_then(Json::as_object_mut);
+    properties.into_iter().flat_map(serde_json::Map::values_mut).for_each(may_leave_out);
+}
 
 /// All fields, in the order of the schema.
-pub(super) const FIELDS: &[Field] = &[
-    text("name"),
-    text("source"),
-    flag("engine.bytes"),
-    flag("engine.check_loads"),
-    whole("program.think_instructions", 0, 1_000_000_000, "a transaction of more would never end"),
-    whole("program.think_load_percent", 0, 100, PERCENT),
-    whole("program.think_store_percent", 0, 100, PERCENT),
-    size(
-        "program.think_footprint",
-        4 * KIB,
-        GIB,
-        4 * KIB,
-        "volatile data takes whole pages, and the host holds them all",
-    ),
-    whole("program.think_hot_percent", 0, 100, PERCENT),
-    Field {
-        path: "program.copy_bytes",
-        kind: Kind::Number { allowed: &[8, 16, 32, 64], why: "these are the widths of a register move" },
-    },
-    size("program.log_ring", KIB, GIB, 64, "the ring holds at least one small transaction, in whole lines"),
-    Field { path: "program.log_granularity", kind: Kind::Choice(&["word", "line"]) },
-    Field { path: "program.log_stores", kind: Kind::Choice(&["cached", "non-temporal"]) },
-    Field { path: "program.log_placement", kind: Kind::Choice(&["packed", "own-pages"]) },
-    Field { path: "program.item_metadata", kind: Kind::Choice(&["beside", "inside"]) },
-    size("program.footprint", 64, 16 * TIB, 64, LINES),
-    flag("program.footprint_per_core"),
-    Field { path: "program.core_region", kind: Kind::Choice(&["packed", "own-banks", "own-banks-contiguous"]) },
-    whole("core.clock_mhz", 1, 1_000_000, CLOCK),
-    whole("core.width", 1, 64, "a core dispatches at least one instruction per cycle, and none does more than 64"),
-    whole("core.rob_entries", 1, 65_536, QUEUE),
-    whole("core.load_queue_entries", 1, 4_096, QUEUE),
-    whole("core.store_queue_entries", 1, 4_096, QUEUE),
-    whole("core.write_combining_buffers", 1, 256, QUEUE),
-    Field { path: "core.flush_overlap", kind: Kind::Choice(&["overlapped", "one-at-a-time"]) },
-    size("l1.size", 64, GIB, 64, CACHE_SIZE),
-    flag("l1.size_per_core"),
-    whole("l1.ways", 1, 256, WAYS),
-    whole("l1.latency_cycles", 1, 10_000, LATENCY),
-    whole("l1.mshrs", 1, 1_024, MSHRS),
-    flag("l1.shared"),
-    size("l2.size", 64, GIB, 64, CACHE_SIZE),
-    flag("l2.size_per_core"),
-    whole("l2.ways", 1, 256, WAYS),
-    whole("l2.latency_cycles", 0, 10_000, LATENCY),
-    whole("l2.mshrs", 1, 1_024, MSHRS),
-    flag("l2.shared"),
-    size("l3.size", 64, GIB, 64, CACHE_SIZE),
-    flag("l3.size_per_core"),
-    whole("l3.ways", 1, 256, WAYS),
-    whole("l3.latency_cycles", 0, 10_000, LATENCY),
-    whole("l3.mshrs", 1, 1_024, MSHRS),
-    flag("l3.shared"),
-    size("controller.counter_cache_size", 64, GIB, 64, CACHE_SIZE),
-    flag("controller.counter_cache_size_per_core"),
-    whole("controller.counter_cache_ways", 1, 256, WAYS),
-    whole("controller.counter_cache_latency_cycles", 1, 10_000, LATENCY),
-    whole(
-        "controller.wpq_entries",
-        2,
-        4_096,
-        "a line and its counter block are appended together and take two entries",
-    ),
-    whole("controller.wpq_high_watermark", 1, 4_096, "draining begins with an entry to drain"),
-    whole("controller.wpq_low_watermark", 0, 4_095, "draining ends below the high watermark"),
-    Field {
-        path: "controller.policy",
-        kind: Kind::Choice(&["continuous", "nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2"]),
-    },
-    flag("controller.wpq_issue_when_idle"),
-    whole("controller.min_writes_per_switch", 1, 4_096, "the bus turns to writes for at least one of them"),
-    whole("controller.row_hit_limit", 1, 1_000_000, "an open row serves a request before it is closed"),
-    flag("controller.counters_overtake"),
-    Field { path: "controller.write_acknowledged", kind: Kind::Choice(&["queued", "written"]) },
-    decimal("controller.answer_latency_ns", 1e6, TIMING),
-    whole("controller.counter_wpq_entries", 1, 4_096, QUEUE),
-    whole("controller.counter_wpq_high_watermark", 1, 4_096, "draining begins with an entry to drain"),
-    whole("controller.counter_wpq_low_watermark", 0, 4_095, "draining ends below the high watermark"),
-    flag("controller.counter_wpq_merging"),
-    whole("controller.read_queue_entries", 1, 4_096, QUEUE),
-    whole("controller.aes_units", 1, 256, AES_UNITS),
-    whole("controller.aes_read_units", 1, 256, AES_UNITS),
-    flag("controller.aes_pipelined"),
-    Field { path: "controller.aes_hold", kind: Kind::Choice(&["until-admitted", "until-encrypted"]) },
-    decimal("controller.aes_latency_ns", 1e6, TIMING),
-    Field {
-        path: "controller.aes_key_bits",
-        kind: Kind::Number { allowed: &[128, 256], why: "the engine has AES-128 and AES-256" },
-    },
-    Field {
-        path: "controller.counter_placement",
-        kind: Kind::Choice(&["same-bank", "single-bank", "cross-bank", "interleaved"]),
-    },
-    Field { path: "controller.counter_atomic_order", kind: Kind::Choice(&["overlapped", "serialised"]) },
-    whole("controller.reencryption_parallelism", 1, 64, "a page has 64 lines"),
-    Field { path: "counters.organisation", kind: Kind::Choice(&["split", "global", "per-line"]) },
-    whole("counters.minor_bits", 1, 7, "64 minors and a 64-bit major share the 64 bytes of a counter block"),
-    flag("counters.reencrypt_unwritten"),
-    Field { path: "counters.global_register", kind: Kind::Choice(&["adr", "volatile", "max-scan"]) },
-    Field {
-        path: "integrity.mac_bits",
-        kind: Kind::Number { allowed: &[56, 64, 128], why: "a line of 64 bytes has 8 of 56 or 64 bits, or 4 of 128" },
-    },
-    Field { path: "integrity.mac_placement", kind: Kind::Choice(&["region", "beside", "ecc"]) },
-    decimal("integrity.mac_latency_ns", 1e6, TIMING),
-    decimal("integrity.hash_latency_ns", 1e6, TIMING),
-    whole("integrity.mac_units", 1, 256, AES_UNITS),
-    Field { path: "integrity.read_verification", kind: Kind::Choice(&["before-use", "speculative"]) },
-    Field {
-        path: "integrity.tree_arity",
-        kind: Kind::Number { allowed: &[8, 16, 32], why: "the children of a node share its 64 bytes" },
-    },
-    Field { path: "integrity.metadata_cache", kind: Kind::Choice(&["shared", "apart"]) },
-    size("integrity.metadata_cache_size", 64, GIB, 64, CACHE_SIZE),
-    whole("integrity.metadata_cache_ways", 1, 256, WAYS),
-    whole(
-        "integrity.persisted_levels",
-        1,
-        20,
-        "a design that persists levels persists one at least, and no tree has 20",
-    ),
-    whole("integrity.stop_loss", 1, 64, "a recovery tries this many counters for each line"),
-    whole("integrity.low_bits", 1, 10, "a MAC of 64 bits leaves 10 beside its own 54"),
-    whole("log.transactions", 1, 32, "the controller has registers for 32 concurrent transactions"),
-    whole("log.buckets", 1, 65_536, "a transaction needs a bucket, and free ones are kept in a list"),
-    whole("log.bucket_records", 1, 256, "a bucket holds at least one record, and a recovery reads all of them"),
-    whole("log.pending_entries", 1, 256, QUEUE),
-    Field { path: "log.cfb_latency", kind: Kind::Choice(&["serial", "paper"]) },
-    Field { path: "log.iv", kind: Kind::Choice(&["per-allocation", "per-bucket"]) },
-    Field {
-        path: "eadr.battery",
-        kind: Kind::Choice(&["as-needed", "write-only", "write-compute-order", "all-operation"]),
-    },
-    whole("eadr.cme_levels", 1, 3, "there are three levels, and the first one is where the core reads"),
-    whole("eadr.xor_cycles", 0, 10_000, LATENCY),
-    decimal("eadr.l1_drain_nj_per_byte", 1e6, DRAIN_ENERGY),
-    decimal("eadr.l2_drain_nj_per_byte", 1e6, DRAIN_ENERGY),
-    decimal("eadr.l3_drain_nj_per_byte", 1e6, DRAIN_ENERGY),
-    decimal("eadr.controller_drain_nj_per_byte", 1e6, DRAIN_ENERGY),
-    decimal("eadr.aes_pj_per_byte", 1e6, DRAIN_ENERGY),
-    decimal("eadr.xor_fj_per_byte", 1e6, DRAIN_ENERGY),
-    decimal("eadr.recovery_ns_per_line", 1e6, TIMING),
-    size(
-        "device.capacity",
-        64 * KIB,
-        16 * TIB,
-        4 * KIB,
-        "a device holds whole pages, and the host keeps a table of them",
-    ),
-    whole("device.channels", 1, 64, BANKS),
-    whole("device.ranks", 1, 64, BANKS),
-    whole("device.banks_per_rank", 1, 4_096, BANKS),
-    size("device.row", 4 * KIB, 1 << 20, 4 * KIB, "a page lies in one row"),
-    whole("device.row_segments", 1, 64, "a part of a row holds at least a line of a page"),
-    Field {
-        path: "device.mapping",
-        kind: Kind::Choice(&["page-interleaved", "row-interleaved", "line-interleaved", "page-xor", "bank-contiguous"]),
-    },
-    whole("device.interface_mhz", 1, 1_000_000, CLOCK),
-    whole("device.burst_cycles", 1, 1_024, "a burst occupies the bus for at least one cycle"),
-    decimal("device.t_rcd_ns", 1e6, TIMING),
-    decimal("device.t_cl_ns", 1e6, TIMING),
-    decimal("device.t_cwd_ns", 1e6, TIMING),
-    decimal("device.t_ccd_ns", 1e6, TIMING),
-    decimal("device.t_rtp_ns", 1e6, TIMING),
-    decimal("device.t_rp_ns", 1e6, TIMING),
-    decimal("device.t_rrd_ns", 1e6, TIMING),
-    decimal("device.t_faw_ns", 1e6, TIMING),
-    decimal("device.t_wtr_ns", 1e6, TIMING),
-    decimal("device.t_rtrs_ns", 1e6, TIMING),
-    decimal("device.t_wp_ns", 1e6, TIMING),
-    decimal("device.t_wr_ns", 1e6, TIMING),
-    Field { path: "device.write_recovery", kind: Kind::Choice(&["each-write", "row-close"]) },
-    decimal("device.array_read_pj_per_bit", 1e6, ENERGY),
-    decimal("device.array_write_pj_per_bit", 1e6, ENERGY),
-    decimal("device.row_buffer_pj_per_bit", 1e6, ENERGY),
-    decimal("device.background_mw", 1e6, "a kilowatt is more than any memory takes"),
-];
+pub(super) static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {
+    let mut fields = Vec::new();
+    collect("", schema().as_value(), &mut fields);
+    fields
+});
 
-const fn text(path: &'static str) -> Field {
-    Field { path, kind: Kind::Text }
+fn collect(prefix: &str, schema: &Json, fields: &mut Vec<Field>) {
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str) {
+        let (path, field) = (format!("{prefix}{name}"), &schema["properties"][name]);
+        if field["properties"].is_object() {
+            collect(&format!("{path}."), field, fields);
+        } else {
+            fields.push(Field { path, kind: Kind::of(field) });
+        }
+    }
 }
 
-const fn flag(path: &'static str) -> Field {
-    Field { path, kind: Kind::Flag }
-}
-
-const fn whole(path: &'static str, min: u64, max: u64, why: &'static str) -> Field {
-    Field { path, kind: Kind::Whole { min, max, why } }
-}
-
-const fn size(path: &'static str, min: u64, max: u64, multiple: u64, why: &'static str) -> Field {
-    Field { path, kind: Kind::Size { min, max, multiple, why } }
-}
-
-/// A field whose value is a finite number from 0 to `max`.
-const fn decimal(path: &'static str, max: f64, why: &'static str) -> Field {
-    Field { path, kind: Kind::Decimal { max, why } }
+impl Kind {
+    /// What a field with this schema may be.
+    fn of(schema: &Json) -> Self {
+        let whole = |key: &str| schema[key].as_u64().expect("a number has bounds");
+        let why = || schema["x-because"].as_str().expect("bounds have a reason").to_owned();
+        let list = |key: &str| schema[key].as_array().into_iter().flatten();
+        if schema["enum"].is_array() {
+            return Kind::Number { allowed: list("enum").filter_map(Json::as_u64).collect(), why: why() };
+        }
+        match schema["type"].as_str() {
+            Some("boolean") => Kind::Flag,
+            Some("integer") => Kind::Whole { min: whole("minimum"), max: whole("maximum"), why: why() },
+            Some("number") => Kind::Decimal { max: whole("maximum") as f64, why: why() },
+            Some("string") => Kind::Text,
+            _ if schema["oneOf"].is_array() => {
+                Kind::Choice(list("oneOf").filter_map(|one| one["const"].as_str()).map(str::to_owned).collect())
+            }
+            _ => Kind::Size { min: whole("minimum"), max: whole("maximum"), multiple: whole("multipleOf"), why: why() },
+        }
+    }
 }
 
 impl Field {
@@ -258,7 +129,9 @@ impl Field {
         let (good, allowed) = match &self.kind {
             Kind::Text => (value.is_str(), "a text".to_owned()),
             Kind::Flag => (value.is_bool(), "true or false".to_owned()),
-            Kind::Choice(names) => (value.as_str().is_some_and(|name| names.contains(&name)), either(names)),
+            Kind::Choice(names) => {
+                (value.as_str().is_some_and(|name| names.iter().any(|known| known == name)), either(names))
+            }
             Kind::Number { allowed, why } => {
                 let names: Vec<String> = allowed.iter().map(u64::to_string).collect();
                 (whole.is_some_and(|number| allowed.contains(&number)), format!("{}, because {why}", either(&names)))
@@ -324,7 +197,7 @@ mod tests {
         for name in preset_names() {
             let mut schema = BTreeSet::new();
             leaves("", &toml::Table::try_from(preset(name).unwrap()).unwrap(), &mut schema);
-            assert_eq!(FIELDS.iter().map(|field| field.path.to_owned()).collect::<BTreeSet<_>>(), schema);
+            assert_eq!(FIELDS.iter().map(|field| field.path.clone()).collect::<BTreeSet<_>>(), schema);
         }
     }
 
@@ -400,9 +273,9 @@ mod tests {
 
     #[test]
     fn every_value_can_be_set() {
-        for field in FIELDS {
-            let value = another(field.path);
-            let needs = needs(field.path).map(str::to_owned);
+        for field in FIELDS.iter() {
+            let value = another(&field.path);
+            let needs = needs(&field.path).map(str::to_owned);
             let sets: Vec<String> = needs.into_iter().chain([format!("{}={value}", field.path)]).collect();
             let shown = |sets: &[String]| {
                 let table = toml::Table::try_from(load_machine("secpm", sets).unwrap()).unwrap();
@@ -417,28 +290,28 @@ mod tests {
 
     #[test]
     fn bounds_hold_at_their_edges() {
-        let check = |path, value: Value| Field::at(path).unwrap().check(&value).is_ok();
-        for field in FIELDS {
+        let check = |path: &str, value: Value| Field::at(path).unwrap().check(&value).is_ok();
+        for field in FIELDS.iter() {
             match field.kind {
                 Kind::Whole { min, max, .. } => {
                     for (number, good) in [(min as i64 - 1, false), (min as i64, true), (max as i64, true)] {
-                        assert_eq!(check(field.path, number.into()), good, "{} = {number}", field.path);
+                        assert_eq!(check(&field.path, number.into()), good, "{} = {number}", field.path);
                     }
-                    assert!(!check(field.path, (max as i64 + 1).into()));
+                    assert!(!check(&field.path, (max as i64 + 1).into()));
                 }
                 Kind::Size { min, max, multiple, .. } => {
                     for (bytes, good) in [(min - multiple, false), (min, true), (min + 1, false), (max, true)] {
-                        assert_eq!(check(field.path, (bytes as i64).into()), good, "{} = {bytes}", field.path);
-                        assert_eq!(check(field.path, format!("{bytes}B").into()), good, "{} = {bytes}B", field.path);
+                        assert_eq!(check(&field.path, (bytes as i64).into()), good, "{} = {bytes}", field.path);
+                        assert_eq!(check(&field.path, format!("{bytes}B").into()), good, "{} = {bytes}B", field.path);
                     }
-                    assert!(!check(field.path, ((max + multiple) as i64).into()));
+                    assert!(!check(&field.path, ((max + multiple) as i64).into()));
                 }
                 Kind::Decimal { max, .. } => {
                     for (number, good) in [(-0.1, false), (0.0, true), (max, true), (max * 1.01, false)] {
-                        assert_eq!(check(field.path, number.into()), good, "{} = {number}", field.path);
+                        assert_eq!(check(&field.path, number.into()), good, "{} = {number}", field.path);
                     }
-                    assert!(!check(field.path, f64::NAN.into()) && !check(field.path, f64::INFINITY.into()));
-                    assert!(check(field.path, 5.into()));
+                    assert!(!check(&field.path, f64::NAN.into()) && !check(&field.path, f64::INFINITY.into()));
+                    assert!(check(&field.path, 5.into()));
                 }
                 _ => {}
             }

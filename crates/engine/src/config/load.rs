@@ -158,13 +158,13 @@ pub fn check_value(path: &str, value: &Value) -> Result<(), String> {
 /// The key or table nearest to `path`; the user may have left out the table of a key.
 fn nearest_path(path: &str) -> Option<String> {
     let sections = FIELDS.iter().filter_map(|field| field.path.split_once('.')).map(|(section, _)| section);
-    if let Some(meant) = nearest(path, FIELDS.iter().map(|field| field.path).chain(sections)) {
+    if let Some(meant) = nearest(path, FIELDS.iter().map(|field| field.path.as_str()).chain(sections)) {
         return Some(meant.to_owned());
     }
     let last = |path: &'static str| path.rsplit_once('.').map(|(_, key)| key);
     let key = path.rsplit_once('.').map_or(path, |(_, key)| key);
-    let meant = nearest(key, FIELDS.iter().filter_map(|field| last(field.path)))?;
-    FIELDS.iter().find(|field| last(field.path) == Some(meant)).map(|field| field.path.to_owned())
+    let meant = nearest(key, FIELDS.iter().filter_map(|field| last(&field.path)))?;
+    FIELDS.iter().find(|field| last(&field.path) == Some(meant)).map(|field| field.path.clone())
 }
 
 /// Replaces the value at `path`, whose tables exist.

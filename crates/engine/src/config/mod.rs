@@ -2,6 +2,7 @@
 //! that a user asks for. Input is text and files; output is a checked [`Machine`] or one error sentence.
 
 mod bounds;
+mod device;
 mod digest;
 mod excerpt;
 mod fields;
@@ -18,9 +19,10 @@ mod tests;
 pub mod toml_file;
 
 pub use bounds::{BANKS_MAX, CORES_MAX, TRANSACTIONS_MAX, TX_SIZE_MAX, validate, validate_run};
+pub use device::{AddressMapping, Device, WriteRecovery};
 pub use digest::config_digest;
 pub use excerpt::shown_name;
-pub use fields::shown;
+pub use fields::{file_schema, shown};
 pub use geometry::{BankRegions, Geometry};
 pub use integrity::{Integrity, MacPlacement, MetadataCache, ReadVerification};
 pub use load::{check_set, check_value, is_section, load_machine, load_machine_for};
@@ -28,16 +30,18 @@ pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
 pub use program::{CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program};
 pub use schema::{
-    AddressMapping, AesHold, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CounterAtomicOrder,
-    CounterOrganisation, CounterPlacement, Counters, Device, Eadr, Engine, FlushOverlap, GlobalRegister, Log, LogIv,
-    Machine, SchedulingPolicy, WriteAcknowledged, WriteRecovery,
+    AesHold, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CounterAtomicOrder, CounterOrganisation,
+    CounterPlacement, Counters, Eadr, Engine, FlushOverlap, GlobalRegister, Log, LogIv, Machine, SchedulingPolicy,
+    WriteAcknowledged,
 };
 pub use size::ByteSize;
 
 use crate::message::Omission;
 
 /// Which reading of a paper is built if its text, read literally, is unsafe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
     /// The text as printed.

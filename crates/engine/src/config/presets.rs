@@ -50,41 +50,7 @@ pub(super) fn table(name: &str) -> Result<toml::Table, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::fields::FIELDS;
     use crate::config::{AddressMapping, BatterySupply, CacheLevel, CounterOrganisation, CounterPlacement, Device};
-
-    /// The tables of the page show every value of every preset except its name and its source.
-    #[test]
-    fn page_of_machine_files_has_the_values_of_the_presets() {
-        let page =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machine-files.md")).unwrap();
-        let names = preset_names();
-        let machines = names.iter().map(|name| toml::Table::try_from(preset(name).unwrap()).unwrap());
-        let machines: Vec<_> = machines.collect();
-        let headings: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        let mut section = "";
-        let mut seen = Vec::new();
-        for line in page.lines() {
-            if let Some(heading) = line.strip_prefix("### [") {
-                section = heading.trim_end_matches(']');
-            }
-            let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-            let Some((first, values)) = cells.split_at_checked(3) else { continue };
-            if first[0] == "key" {
-                assert_eq!(values, headings, "[{section}]");
-            } else if !section.is_empty() && first[0].starts_with('`') {
-                let key = first[0].trim_matches('`');
-                let shown = machines.iter().map(|machine| {
-                    let value = &machine[section][key];
-                    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-                });
-                assert_eq!(values, shown.collect::<Vec<_>>(), "{section}.{key}");
-                seen.push(format!("{section}.{key}"));
-            }
-        }
-        let fields = FIELDS.iter().map(|field| field.path).filter(|path| !["name", "source"].contains(path));
-        assert_eq!(seen, fields.collect::<Vec<_>>());
-    }
 
     /// A preset builds on one that comes before it in the list, so there is no cycle.
     #[test]

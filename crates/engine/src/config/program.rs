@@ -1,39 +1,52 @@
 //! The part of the schema that says what the programs do beside their data structure, and where their memory lies.
 
+use super::fields::{GIB, KIB, LINES, PERCENT, TIB};
 use super::size::ByteSize;
 use crate::message::{LINE_BYTES, PAGE_BYTES};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the programs do beside their data structure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// Instructions between two transactions ("do some computation"). Decision, one value per paper.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-because" = "a transaction of more would never end"))]
     pub think_instructions: u32,
     /// Of 100 of these instructions, how many load 8 bytes of volatile data. Decision: 0, no paper says it.
+    #[schemars(range(min = 0, max = 100), extend("x-because" = PERCENT))]
     pub think_load_percent: u32,
     /// Of 100 of these instructions, how many store 8 bytes of volatile data. Decision: 0, no paper says it.
+    #[schemars(range(min = 0, max = 100), extend("x-because" = PERCENT))]
     pub think_store_percent: u32,
-    /// Bytes of each core's volatile data. It takes no memory if nothing accesses it.
+    /// Bytes of each core's volatile data, which is after its heap. It takes no memory if nothing accesses it.
+    #[schemars(range(min = 4 * KIB, max = GIB), extend("multipleOf" = 4 * KIB,
+        "x-because" = "volatile data takes whole pages, and the host holds them all"))]
     pub think_footprint: ByteSize,
     /// Of 100 accesses of volatile data, how many go to its first eighth. The others go to the rest; each is spread
     /// evenly.
+    #[schemars(range(min = 0, max = 100), extend("x-because" = PERCENT))]
     pub think_hot_percent: u32,
     /// Bytes that one load or store of a block copy moves. Decision: 16, the SSE2 copy of the x86-64 baseline.
+    #[schemars(extend("enum" = [8, 16, 32, 64], "x-because" = "these are the widths of a register move"))]
     pub copy_bytes: u32,
     /// Size of each core's undo-log ring in bytes. Decision.
+    #[schemars(range(min = KIB, max = GIB), extend("multipleOf" = 64,
+        "x-because" = "the ring holds at least one small transaction, in whole lines"))]
     pub log_ring: ByteSize,
     /// What an undo-log record covers. Decision.
     pub log_granularity: LogGranularity,
-    /// How an undo-log entry is stored. Decision: no paper says it.
+    /// How an undo-log entry is stored; the annotated form of programs stores it through the caches in any case. Decision: no
+    /// paper says it.
     pub log_stores: LogStores,
     /// Where an undo-log entry begins. Decision: no paper says it.
     pub log_placement: LogPlacement,
     /// Whether a structure's own data is part of a transaction's size. Decision.
     pub item_metadata: ItemMetadata,
     /// Default footprint of a workload in bytes: in total over all cores, or of each core with `footprint_per_core`.
+    #[schemars(range(min = 64, max = 16 * TIB), extend("multipleOf" = 64, "x-because" = LINES))]
     pub footprint: ByteSize,
-    /// Whether `footprint` is the size for each core.
+    /// Whether `footprint` is the size for each core. `--footprint` is the total in any case.
     pub footprint_per_core: bool,
     /// Where the memory of each core's program is. Decision: no paper says it.
     pub core_region: CoreRegion,
@@ -52,7 +65,7 @@ impl Program {
 }
 
 /// The smallest unit that an undo-log record covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogGranularity {
     /// The 8-byte words that are written.
@@ -63,7 +76,7 @@ pub enum LogGranularity {
 }
 
 /// How an undo-log entry is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogStores {
     /// Through the caches.
@@ -74,7 +87,7 @@ pub enum LogStores {
 }
 
 /// Whether what a structure keeps about its items is part of a transaction's size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ItemMetadata {
     /// It lies beside the items and is written in addition: head and tail of a queue, headers of nodes.
@@ -86,7 +99,7 @@ pub enum ItemMetadata {
 }
 
 /// Where the memory of each core's program is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CoreRegion {
     /// Cores follow one another, page by page.
@@ -100,7 +113,7 @@ pub enum CoreRegion {
 }
 
 /// Where an undo-log entry begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogPlacement {
     /// On the line after the entry before it.

@@ -1,13 +1,17 @@
-//! The schema of a machine: every value a user can set, with its unit. Presets (one per paper table) and
-//! `--set path.to.key=value` fill it in; `fields` says what each value may be, `bounds` what must hold of all of them.
+//! The schema of a machine: every value a user can set, with its unit, its bounds and their reason, stated here and nowhere else.
+//! Presets (one per paper table) and `--set path.to.key=value` fill it in; `fields` checks single values, `bounds` what must hold of
+//! all of them, and `make contract` publishes it.
 
+use super::device::Device;
+use super::fields::{AES_UNITS, CACHE_SIZE, CLOCK, DRAIN_ENERGY, GIB, LATENCY, MSHRS, QUEUE, TIMING, WAYS};
 use super::integrity::Integrity;
 use super::program::Program;
 use super::size::ByteSize;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 /// A machine: one paper's table plus named decisions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Name of the preset, or of the file it came from.
@@ -21,6 +25,7 @@ pub struct Machine {
     /// Each core.
     pub core: Core,
     /// First-level data cache, one per core.
+    #[schemars(transform = first_level)]
     pub l1: CacheLevel,
     /// Second-level cache.
     pub l2: CacheLevel,
@@ -40,8 +45,13 @@ pub struct Machine {
     pub device: Device,
 }
 
+/// Every access begins there, and takes time.
+fn first_level(schema: &mut Schema) {
+    schema.ensure_object()["properties"]["latency_cycles"]["minimum"] = 1.into();
+}
+
 /// What the engine computes beside times; no value here changes a simulated time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Engine {
     /// Move and encrypt real bytes. If off, only times are simulated, with the same event digest.
@@ -51,27 +61,34 @@ pub struct Engine {
 }
 
 /// An out-of-order core.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Core {
     /// Clock in MHz.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-because" = CLOCK))]
     pub clock_mhz: u32,
     /// Instructions dispatched and committed per cycle.
+    #[schemars(range(min = 1, max = 64), extend(
+        "x-because" = "a core dispatches at least one instruction per cycle, and none does more than 64"))]
     pub width: u32,
     /// Reorder buffer, in instructions.
+    #[schemars(range(min = 1, max = 65_536), extend("x-because" = QUEUE))]
     pub rob_entries: u32,
     /// Load queue, in loads.
+    #[schemars(range(min = 1, max = 4_096), extend("x-because" = QUEUE))]
     pub load_queue_entries: u32,
     /// Store queue and store buffer together, in stores and flushes.
+    #[schemars(range(min = 1, max = 4_096), extend("x-because" = QUEUE))]
     pub store_queue_entries: u32,
     /// Write-combining buffers of 64 bytes for non-temporal stores.
+    #[schemars(range(min = 1, max = 256), extend("x-because" = QUEUE))]
     pub write_combining_buffers: u32,
     /// Whether flushes of a core overlap. Decision.
     pub flush_overlap: FlushOverlap,
 }
 
 /// Whether flushes of a core overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlushOverlap {
     /// A flush is sent when its turn in the store buffer has come.
@@ -82,41 +99,52 @@ pub enum FlushOverlap {
 }
 
 /// One cache level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheLevel {
     /// Capacity of one cache of the level.
+    #[schemars(range(min = 64, max = GIB), extend("multipleOf" = 64, "x-because" = CACHE_SIZE))]
     pub size: ByteSize,
     /// Whether a shared cache has this capacity for each core.
     pub size_per_core: bool,
     /// Associativity.
+    #[schemars(range(min = 1, max = 256), extend("x-because" = WAYS))]
     pub ways: u32,
     /// Access latency in core cycles, added to that of the levels above.
+    #[schemars(range(min = 0, max = 10_000), extend("x-because" = LATENCY))]
     pub latency_cycles: u32,
     /// Outstanding misses per cache.
+    #[schemars(range(min = 1, max = 1_024), extend("x-because" = MSHRS))]
     pub mshrs: u32,
     /// One cache for all cores instead of one for each core. The first level is always private.
     pub shared: bool,
 }
 
 /// The memory controller.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
     /// Counter cache capacity.
+    #[schemars(range(min = 64, max = GIB), extend("multipleOf" = 64, "x-because" = CACHE_SIZE))]
     pub counter_cache_size: ByteSize,
     /// Whether the counter cache has this capacity for each core.
     pub counter_cache_size_per_core: bool,
     /// Counter cache associativity.
+    #[schemars(range(min = 1, max = 256), extend("x-because" = WAYS))]
     pub counter_cache_ways: u32,
     /// Counter cache latency in core cycles.
+    #[schemars(range(min = 1, max = 10_000), extend("x-because" = LATENCY))]
     pub counter_cache_latency_cycles: u32,
     /// Write pending queue entries (64-byte lines): data and counters together, or data alone in designs with a
-    /// counter write queue. The watermarks do not change with it; docs/machine-files.md says what to set with it.
+    /// counter write queue. The watermarks do not change with it.
+    #[schemars(range(min = 2, max = 4_096), extend(
+        "x-because" = "a line and its counter block are appended together and take two entries"))]
     pub wpq_entries: u32,
     /// Draining begins when this many entries are queued. Decision, swept.
+    #[schemars(range(min = 1, max = 4_096), extend("x-because" = "draining begins with an entry to drain"))]
     pub wpq_high_watermark: u32,
     /// Draining ends when this many entries are left. Decision, swept.
+    #[schemars(range(min = 0, max = 4_095), extend("x-because" = "draining ends below the high watermark"))]
     pub wpq_low_watermark: u32,
     /// What is read and written next, and when writes enter. Decision, swept.
     pub policy: SchedulingPolicy,
@@ -124,9 +152,12 @@ pub struct Controller {
     /// leave only while draining. Decision, swept.
     pub wpq_issue_when_idle: bool,
     /// Least writes that `gem5` issues before it turns to reads again (its `min_writes_per_switch`).
+    #[schemars(range(min = 1, max = 4_096), extend("x-because" = "the bus turns to writes for at least one of them"))]
     pub min_writes_per_switch: u32,
     /// How often in succession an open row may serve requests while one for another row of the bank waits (NVMain's
     /// `StarvationThreshold`, DRAMSim2's `TOTAL_ROW_ACCESSES`). Decision.
+    #[schemars(range(min = 1, max = 1_000_000), extend(
+        "x-because" = "an open row serves a request before it is closed"))]
     pub row_hit_limit: u32,
     /// Whether counter blocks, too, go before older entries of their bank if their row is open. Decision.
     pub counters_overtake: bool,
@@ -134,21 +165,28 @@ pub struct Controller {
     pub write_acknowledged: WriteAcknowledged,
     /// Time from the end of an access on the bus until the answer is there, in ns (NVMain's `OffChipLatency`, gem5's
     /// static latencies). Decision.
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = TIMING))]
     pub answer_latency_ns: f64,
     /// Counter write queue entries, in designs that have one.
+    #[schemars(range(min = 1, max = 4_096), extend("x-because" = QUEUE))]
     pub counter_wpq_entries: u32,
     /// Draining of the counter write queue begins when this many entries are queued. Decision, swept.
+    #[schemars(range(min = 1, max = 4_096), extend("x-because" = "draining begins with an entry to drain"))]
     pub counter_wpq_high_watermark: u32,
     /// Draining of the counter write queue ends when this many entries are left. Decision, swept.
+    #[schemars(range(min = 0, max = 4_095), extend("x-because" = "draining ends below the high watermark"))]
     pub counter_wpq_low_watermark: u32,
     /// Whether a counter block that enters the counter write queue replaces an older block of the same address that is
     /// ready and not issued. Decision, swept.
     pub counter_wpq_merging: bool,
     /// Most reads that the controller keeps in flight.
+    #[schemars(range(min = 1, max = 4_096), extend("x-because" = QUEUE))]
     pub read_queue_entries: u32,
     /// Encryption circuits. Each has one line in flight and one staging register. Decision.
+    #[schemars(range(min = 1, max = 256), extend("x-because" = AES_UNITS))]
     pub aes_units: u32,
     /// Decryption circuits for reads. Each has one pad in flight. Decision.
+    #[schemars(range(min = 1, max = 256), extend("x-because" = AES_UNITS))]
     pub aes_read_units: u32,
     /// Whether a circuit is pipelined by AES rounds: it takes the next line when the one before has left its first round,
     /// after `aes_latency_ns` divided by the rounds of the key length. Decision.
@@ -156,19 +194,22 @@ pub struct Controller {
     /// How long a write keeps its encryption circuit. Decision.
     pub aes_hold: AesHold,
     /// Latency of one pad (or of one decryption) in nanoseconds.
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = TIMING))]
     pub aes_latency_ns: f64,
     /// Key length in bits: 128 or 256.
+    #[schemars(extend("enum" = [128, 256], "x-because" = "the engine has AES-128 and AES-256"))]
     pub aes_key_bits: u32,
     /// Where counter blocks are stored.
     pub counter_placement: CounterPlacement,
     /// Whether counter-atomic writes of a core overlap (counter-atomicity sections 3.2.2 and 4.1). Decision.
     pub counter_atomic_order: CounterAtomicOrder,
     /// Most lines of a page under re-encryption in flight at once. Decision.
+    #[schemars(range(min = 1, max = 64), extend("x-because" = "a page has 64 lines"))]
     pub reencryption_parallelism: u32,
 }
 
 /// What is read and written next, and when writes enter the write pending queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SchedulingPolicy {
     /// Each bank works whenever it can. Writes enter at any time and leave while the queue drains, or whenever no read
@@ -185,7 +226,7 @@ pub enum SchedulingPolicy {
 }
 
 /// When the caches are told that a write is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteAcknowledged {
     /// When it is in the write pending queue, which is in the persistence domain (ADR).
@@ -196,7 +237,7 @@ pub enum WriteAcknowledged {
 
 /// How long a write keeps its encryption circuit. The line stays in a staging register until it is admitted to the write
 /// pending queue in either case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AesHold {
     /// Until the line is admitted: each circuit has one staging register (secpm section 3.3.2).
@@ -206,7 +247,7 @@ pub enum AesHold {
 }
 
 /// Whether counter-atomic writes of a core, whose data and counters have separate queues, overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CounterAtomicOrder {
     /// They overlap; only fences order them.
@@ -217,7 +258,7 @@ pub enum CounterAtomicOrder {
 }
 
 /// Where the counter block of a page is stored (model.md section 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CounterPlacement {
     /// In a reserved part at the top of the page's own bank.
@@ -231,17 +272,25 @@ pub enum CounterPlacement {
 }
 
 /// The undo log of designs whose hardware writes one (easy-pm section III).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
     /// Concurrent transactions: sets of log metadata registers (easy-pm section III-D: 32).
+    #[schemars(range(min = 1, max = 32), extend(
+        "x-because" = "the controller has registers for 32 concurrent transactions"))]
     pub transactions: u32,
-    /// Buckets of the log region. Decision: 256, which is what the registers of a transaction can name.
+    /// Buckets of the log region, at the end of the data in every design. Decision: 256, which is what the registers of a
+    /// transaction can name.
+    #[schemars(range(min = 1, max = 65_536), extend(
+        "x-because" = "a transaction needs a bucket, and free ones are kept in a list"))]
     pub buckets: u32,
-    /// Records in a bucket. Decision: 16.
+    /// Records of seven lines in a bucket. Decision: 16.
+    #[schemars(range(min = 1, max = 256), extend(
+        "x-because" = "a bucket holds at least one record, and a recovery reads all of them"))]
     pub bucket_records: u32,
     /// Logged lines of one transaction that the controller holds before they have persisted. Another line waits, and
     /// its store waits with it. Decision: 7, one record.
+    #[schemars(range(min = 1, max = 256), extend("x-because" = QUEUE))]
     pub pending_entries: u32,
     /// Latency of encrypting a line in cipher feedback mode. Decision.
     pub cfb_latency: CfbLatency,
@@ -251,7 +300,7 @@ pub struct Log {
 }
 
 /// How long the encryption of a line takes in cipher feedback mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CfbLatency {
     /// Four times `controller.aes_latency_ns`: each block needs the ciphertext of the block before.
@@ -261,7 +310,7 @@ pub enum CfbLatency {
 }
 
 /// When a bucket's initial vectors are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogIv {
     /// Each time a transaction gets the bucket.
@@ -272,35 +321,45 @@ pub enum LogIv {
 
 /// Caches in the persistence domain (eADR), and what a battery supports after power loss (sepencr sections II-D and
 /// IV).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Eadr {
-    /// What the battery supports after power is lost (sepencr Table I).
+    /// What the battery supports after power is lost (sepencr Table I). A design that needs more is refused.
     pub battery: BatterySupply,
     /// How many levels, from the first, encrypt and decrypt at every access with `eadr-cme`. Decision: 3, all levels.
+    #[schemars(range(min = 1, max = 3), extend(
+        "x-because" = "there are three levels, and the first one is where the core reads"))]
     pub cme_levels: u32,
     /// Extra core cycles of an access for the exclusive-or with a cache pad. Decision: 1 ("less than 1 cycle").
+    #[schemars(range(min = 0, max = 10_000), extend("x-because" = LATENCY))]
     pub xor_cycles: u32,
     /// Energy of moving a byte from the first level to the memory, in nJ (sepencr section V-C).
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = DRAIN_ENERGY))]
     pub l1_drain_nj_per_byte: f64,
     /// Energy of moving a byte from the second level to the memory, in nJ (sepencr section V-C).
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = DRAIN_ENERGY))]
     pub l2_drain_nj_per_byte: f64,
     /// Energy of moving a byte from the third level to the memory, in nJ (sepencr section V-C).
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = DRAIN_ENERGY))]
     pub l3_drain_nj_per_byte: f64,
     /// Energy of moving a byte from the memory controller (its counter cache) to the memory, in nJ (sepencr section
     /// V-C).
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = DRAIN_ENERGY))]
     pub controller_drain_nj_per_byte: f64,
     /// Energy of making one byte of a pad, in pJ.
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = DRAIN_ENERGY))]
     pub aes_pj_per_byte: f64,
     /// Energy of the exclusive-or of one byte, in fJ. The paper's section V-C says 800, its section IV-C 100; Table III
     /// uses 800.
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = DRAIN_ENERGY))]
     pub xor_fj_per_byte: f64,
     /// Time to read a line of the shadow cache during recovery, by the paper's formula, in ns (sepencr section V-D).
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = TIMING))]
     pub recovery_ns_per_line: f64,
 }
 
 /// What the battery of the persistence domain supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatterySupply {
     /// What the design needs and no more: each design has the battery that it was designed for.
@@ -314,12 +373,14 @@ pub enum BatterySupply {
 }
 
 /// Encryption counters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
     /// Counters of the designs that have none of their own (`write-back`, `ideal`): those of the machine's paper.
     pub organisation: CounterOrganisation,
     /// Width of a split counter's minor, 1 to 7 bits (secpm section 3.4.1: 7).
+    #[schemars(range(min = 1, max = 7), extend(
+        "x-because" = "64 minors and a 64-bit major share the 64 bytes of a counter block"))]
     pub minor_bits: u32,
     /// Whether page re-encryption reads and rewrites lines of the page that were never written. If it does not, every
     /// line has a valid flag on the media, which shows such lines to re-encryption and to a boot; else a boot knows them by
@@ -331,7 +392,7 @@ pub struct Counters {
 }
 
 /// How counters are organised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CounterOrganisation {
     /// A major counter per page and a minor per line (secpm section 3.4.1).
@@ -343,7 +404,7 @@ pub enum CounterOrganisation {
 }
 
 /// What happens to the global counter's register at power loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GlobalRegister {
     /// Drained on battery and loaded at boot.
@@ -352,99 +413,4 @@ pub enum GlobalRegister {
     Volatile,
     /// Lost, and set to the largest counter found on the media at boot.
     MaxScan,
-}
-
-/// The non-volatile device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Device {
-    /// Capacity in bytes, including counters.
-    pub capacity: ByteSize,
-    /// Channels, each with its own bus.
-    pub channels: u32,
-    /// Ranks per channel.
-    pub ranks: u32,
-    /// Banks per rank.
-    pub banks_per_rank: u32,
-    /// Bytes in a row of one bank. Decision: 4 KiB; a page is in one row of one bank unless lines are interleaved.
-    pub row: ByteSize,
-    /// Parts of a row, of which the row buffer holds one: another part of the open row is a row miss (NVMain: `COLS` /
-    /// `RBSize`).
-    pub row_segments: u32,
-    /// How pages are spread over banks.
-    pub mapping: AddressMapping,
-    /// Interface clock in MHz; no timing is shorter than the cycles this gives.
-    pub interface_mhz: u32,
-    /// Interface cycles that one 64-byte burst occupies the bus.
-    pub burst_cycles: u32,
-    /// Activate to read or write, in ns.
-    pub t_rcd_ns: f64,
-    /// Read command to first data, in ns.
-    pub t_cl_ns: f64,
-    /// Write command to first data, in ns.
-    pub t_cwd_ns: f64,
-    /// Least time between two column commands of a rank, in ns; at least a burst.
-    pub t_ccd_ns: f64,
-    /// Read command to precharge, in ns, beyond the burst less tCCD.
-    pub t_rtp_ns: f64,
-    /// Precharge to activate of the same bank, in ns.
-    pub t_rp_ns: f64,
-    /// Least time between two activates of a rank, in ns.
-    pub t_rrd_ns: f64,
-    /// Window in which a rank takes at most four activates, in ns.
-    pub t_faw_ns: f64,
-    /// End of write data to the next read command in the rank, in ns.
-    pub t_wtr_ns: f64,
-    /// Least time between bursts of different ranks or directions on a bus, in ns.
-    pub t_rtrs_ns: f64,
-    /// End of write data until the bank takes another command, in ns (NVMain's `tWP`).
-    pub t_wp_ns: f64,
-    /// Write recovery, in ns: from there on until the row may be closed, or the bank takes another command.
-    pub t_wr_ns: f64,
-    /// What waits for tWR. Decision.
-    pub write_recovery: WriteRecovery,
-    /// Energy of reading one bit of the array into the row buffer, in pJ.
-    pub array_read_pj_per_bit: f64,
-    /// Energy of writing one bit to the array, in pJ.
-    pub array_write_pj_per_bit: f64,
-    /// Energy of moving one bit between row buffer and bus, in pJ.
-    pub row_buffer_pj_per_bit: f64,
-    /// Background power of the whole device, in mW.
-    pub background_mw: f64,
-}
-
-impl Device {
-    /// The period of the interface clock in picoseconds, rounded to the nearest: 533 MHz is 1,876 ps.
-    pub fn interface_cycle_ps(&self) -> u64 {
-        let mhz = u64::from(self.interface_mhz);
-        (1_000_000 + mhz / 2) / mhz
-    }
-}
-
-/// What waits for tWR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WriteRecovery {
-    /// The bank: it is busy until tWR after every write.
-    EachWrite,
-    /// The next row: writes to the open row follow one another in the row buffer, and another row is activated tWR
-    /// after the last of them (DDR3's write recovery before a precharge, as in gem5).
-    RowClose,
-}
-
-/// How pages are spread over banks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AddressMapping {
-    /// Consecutive pages in consecutive banks.
-    PageInterleaved,
-    /// Consecutive rows in consecutive banks (NVMain's `R:RK:BK:CH:C`, gem5's `RoRaBaCoCh`).
-    RowInterleaved,
-    /// Consecutive lines in consecutive banks (DRAMSim2's scheme 2, row:column:bank).
-    LineInterleaved,
-    /// Consecutive pages in consecutive banks, with the bank number exclusive-ored with the low row bits
-    /// (permutation-based interleaving).
-    PageXor,
-    /// Each bank holds one contiguous range of pages.
-    BankContiguous,
 }

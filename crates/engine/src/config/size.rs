@@ -1,7 +1,9 @@
 //! Sizes as people write them: `64`, `64B`, `4KiB`, `256MiB`, `2GiB`.
 
 use super::excerpt::shown_name;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -60,6 +62,18 @@ impl<'de> Deserialize<'de> for ByteSize {
             Form::Number(bytes) => Ok(ByteSize(bytes)),
             Form::Text(text) => text.parse().map_err(serde::de::Error::custom),
         }
+    }
+}
+
+impl JsonSchema for ByteSize {
+    fn schema_name() -> Cow<'static, str> {
+        "ByteSize".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["integer", "string"], "minimum": 0, "maximum": u64::MAX, "pattern": "^[0-9]+(B|KiB|MiB|GiB|TiB)?$",
+        })
     }
 }
 

@@ -57,8 +57,25 @@ const BUILT_IN: &[(&str, &str)] = &[
 
 /// The machine of a design without a base that names no machine.
 const MACHINE: &str = "secpm";
-/// The keys that are not parts.
-const TEXTS: [&str; 5] = ["name", "base", "summary", "paper", "machine"];
+/// The keys that are not parts, each with what it is.
+pub(super) const TEXTS: [(&str, &str); 5] = [
+    (
+        "base",
+        "The design to build on: the name of a built-in one, or the path of a design file, from the folder of this file; none if \
+         absent.",
+    ),
+    (
+        "name",
+        "The name in tables and results: letters, digits, `-`, `_`, `.`, at most 60; that of the file without `.toml` if absent.",
+    ),
+    ("summary", "One line about it; \"design file NAME, on top of BASE\" if absent."),
+    ("paper", "Paper and section; none if absent."),
+    ("machine", "The preset that runs use if they name none; that of the base if absent, `secpm` without one."),
+];
+
+fn is_text(key: &str) -> bool {
+    TEXTS.iter().any(|(text, _)| *text == key)
+}
 
 /// The names of the built-in designs.
 pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
@@ -177,7 +194,7 @@ impl Readings {
             let others: Vec<&Leaf> = stated.iter().copied().filter(|leaf| !std::ptr::eq(*leaf, *without)).collect();
             self.clone().with(&others).is_ok_and(|readings| readings.contradiction().is_none())
         };
-        let mut parts = stated.iter().copied().filter(|leaf| !TEXTS.contains(&leaf.path.as_str()));
+        let mut parts = stated.iter().copied().filter(|leaf| !is_text(&leaf.path));
         let superfluous = parts.find(is_design);
         superfluous
             .map_or_else(String::new, |leaf| format!(". Without {} = {} it is a design", leaf.path, shown(&leaf.value)))
@@ -185,7 +202,7 @@ impl Readings {
 
     /// Applies `leaf` to both readings.
     fn state(&mut self, leaf: &Leaf) -> Result<(), ConfigError> {
-        if TEXTS.contains(&leaf.path.as_str()) {
+        if is_text(&leaf.path) {
             let text = text_of(leaf)?;
             for draft in self.both() {
                 let place = match leaf.path.as_str() {
@@ -201,7 +218,8 @@ impl Readings {
         if leaf.path == "hardened" {
             return Err(leaf.error("hardened must be a table, [hardened]"));
         }
-        let set = |draft| set_value(draft, &leaf.path, &TEXTS, &leaf.value).map(|_| ());
+        let texts = TEXTS.map(|(text, _)| text);
+        let set = |draft| set_value(draft, &leaf.path, &texts, &leaf.value).map(|_| ());
         self.both().into_iter().try_for_each(set).map_err(|what| leaf.error(what))
     }
 

@@ -4,12 +4,8 @@
 use super::draft::Draft;
 use crate::config::{nearest, shown, shown_name, unknown_name};
 use crate::parts::{
-    AppendOrder, CachePads, Choice, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterStore,
-    CounterUpdate, CounterVerification, Domain, DomainReach, DrainCopies, DrainPath, EncryptionMode, GroupCommit,
-    IntegrityMode, LineAtomicity, LogChains, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac,
-    ProgramForm, RegisterName, RestoreInto, RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable,
-    StampSource, StepName, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeUpdate, WritePath, WriteQueues,
-    WritebackOrder,
+    Choice, Domain, DomainReach, DrainPath, EncryptionMode, IntegrityMode, LogMode, RegisterName, ShadowTable,
+    StepName, TreeNodes,
 };
 use strum::VariantArray;
 use toml::Value;
@@ -18,8 +14,8 @@ use toml::Value;
 pub(super) struct Key {
     /// The key as written in the file, and after `--set design.`.
     pub path: &'static str,
-    /// What the part decides.
-    pub meaning: &'static str,
+    /// What the part decides, in sentences.
+    pub meaning: fn() -> String,
     /// The allowed values.
     pub values: Values,
     /// The other parts without which this part has no effect.
@@ -132,26 +128,44 @@ fn named<T: Choice>() -> Vec<Named> {
     T::VARIANTS.iter().map(|v| Named { name: v.name(), meaning: v.meaning(), paper: v.paper() }).collect()
 }
 
+/// What the part that a field holds decides.
+fn decides<T: Choice>(_: fn(&Draft) -> T) -> String {
+    T::decides()
+}
+
+fn named_of<T: Choice>(_: fn(&Draft) -> T) -> Vec<Named> {
+    named::<T>()
+}
+
+/// Whether there is a value called `name`; it is then put in its place.
+fn put<T: Choice>(place: &mut T, name: &str) -> bool {
+    T::named(name).map(|value| *place = value).is_some()
+}
+
+/// A part that a field of [`Draft`] holds. It decides what its type says, unless `meaning` says it.
 macro_rules! one {
-    ($path:literal, $field:ident: $type:ty, $needs:ident, $meaning:literal) => {
+    ($field:ident, $needs:ident) => {
+        one!($field, $needs, decides(|draft| draft.$field))
+    };
+    ($field:ident, $needs:ident, $meaning:expr) => {
         Key {
-            path: $path,
-            meaning: $meaning,
+            path: stringify!($field),
+            meaning: || $meaning,
             needs: Needs::$needs,
             values: Values::One {
-                list: named::<$type>,
+                list: || named_of(|draft| draft.$field),
                 get: |draft| draft.$field.name(),
-                set: |draft, name| <$type>::named(name).map(|value| draft.$field = value).is_some(),
+                set: |draft, name| put(&mut draft.$field, name),
             },
         }
     };
 }
 
 macro_rules! register {
-    ($path:literal, $name:ident, $needs:ident, $meaning:literal) => {
+    ($key:ident: $name:ident, $needs:ident) => {
         Key {
-            path: $path,
-            meaning: $meaning,
+            path: concat!("registers.", stringify!($key)),
+            meaning: || RegisterName::$name.meaning(),
             needs: Needs::$needs,
             values: Values::One {
                 list: named::<Domain>,
@@ -167,101 +181,81 @@ macro_rules! register {
 
 /// All keys, in the order in which a design is read.
 pub(super) const KEYS: &[Key] = &[
-    one!("program", program: ProgramForm, Nothing, "form of the workload"),
+    one!(program, Nothing),
     Key {
         path: "crash_consistent",
-        meaning: "true if the auditors check crash consistency, or a sentence that says why a crash test makes no sense",
+        meaning: || {
+            "True if the auditors check crash consistency, or a sentence that says why a crash test makes no sense."
+                .to_owned()
+        },
         values: Values::TrueOrWhyNot,
         needs: Needs::Nothing,
     },
-    one!("line_atomic", line_atomic: LineAtomicity, Nothing, "which lines in flight hold their old or their new value after a crash"),
+    one!(line_atomic, Nothing),
     Key {
         path: "secret",
-        meaning: "whether the auditors check that nothing leaves the chip in plaintext and no pad is used twice",
+        meaning: || {
+            "Whether the auditors check that nothing leaves the chip in plaintext and no pad is used twice.".to_owned()
+        },
         values: Values::Secret,
         needs: Needs::Nothing,
     },
-    one!("encryption", encryption: EncryptionMode, Nothing, "whether memory is encrypted"),
-    one!("counters", counters: CounterKind, Encryption, "which counter a line has"),
-    one!("counter_store", counter_store: CounterStore, Encryption, "where counters are stored and how a read finds them"),
-    one!("counter_bank", counter_bank: CounterBank, Encryption, "the bank in which counter blocks are stored"),
-    one!("write_path", write_path: WritePath, Encryption, "how a counter becomes durable relative to its data"),
-    one!("counter_update", counter_update: CounterUpdate, Encryption, "when the counter cache takes a new counter"),
-    one!("write_queues", write_queues: WriteQueues, Encryption, "the queues through which writes leave"),
-    one!("writeback_order", writeback_order: WritebackOrder, Encryption, "what counter_cache_writeback waits for"),
-    one!("append_order", append_order: AppendOrder, Encryption, "the order in which waiting pairs enter the queue"),
-    one!("counter_coalescing", counter_coalescing: CounterCoalescing, Encryption, "merging of queued counter blocks"),
-    one!("minor_reset", minor_reset: MinorReset, Encryption, "what page re-encryption does to the minors that are not done yet"),
-    one!("log", log: LogMode, Nothing, "whether hardware keeps an undo log, and how it is encrypted"),
-    one!("log_layout", log_layout: LogLayout, Log, "the layout of the records in a log bucket"),
-    one!("log_write_path", log_write_path: WritePath, LogCounters, "how the counter of a log line becomes durable"),
-    one!("log_order", log_order: LogOrder, Log, "what a modified line waits for before it leaves for its place"),
-    one!("log_chains", log_chains: LogChains, LogChains, "how chains of log lines begin and go on"),
-    one!("integrity", integrity: IntegrityMode, Encryption, "what protects memory against an attacker who writes to it"),
-    one!("mac_inputs", mac_inputs: MacInputs, Integrity, "what goes into the MAC of a data line"),
-    one!("mac_write", mac_write: MacWrite, Integrity, "when a MAC that lies in a line of MACs becomes durable"),
-    one!("group_commit", group_commit: GroupCommit, Integrity, "where a write and what persists with it find room"),
-    one!("node_mac", node_mac: NodeMac, CounterNodes, "what the MAC of a node with counters covers"),
-    one!("tree_update", tree_update: TreeUpdate, Tree, "when the nodes above a counter block are updated on the chip"),
-    one!("tree_persistence", tree_persistence: TreePersistence, Tree, "which nodes persist with a write"),
-    one!("tree_leaves", tree_leaves: TreeLeaves, Tree, "which counters the tree protects"),
-    one!("tree_order", tree_order: TreeOrder, Tree, "in which order the updates of several writes go up the tree"),
-    one!("root_update", root_update: RootUpdate, Tree, "when the register of the root takes a new root"),
-    one!("counter_verification", counter_verification: CounterVerification, Tree, "whether a counter block that is read is verified"),
-    one!("shadow_table", shadow_table: ShadowTable, Tree, "the table in memory of what is in the metadata caches"),
-    one!("cache_pads", cache_pads: CachePads, Nothing, "how a line is stored in the caches and what an access costs"),
-    one!("domain", domain: DomainReach, Nothing, "how far the persistence domain reaches"),
-    one!("drain", drain: DrainPath, Eadr, "where and in which form lines leave the caches after power is lost"),
-    one!("drain_counters", drain_counters: CounterDrain, Eadr, "whether dirty counter blocks, lines of MACs and nodes leave before the lines"),
-    one!("drain_copies", drain_copies: DrainCopies, Eadr, "which of several cached copies of a line leave"),
-    one!("shadow_slots", shadow_slots: ShadowSlots, Shadow, "which metadata of the shadow cache are written, and when the incr-counter is incremented"),
-    one!("shadow_pads", shadow_pads: ShadowPads, ShadowCounter, "the inputs of the pad of a slot of the shadow cache"),
-    one!("shadow_integrity", shadow_integrity: ShadowIntegrity, Shadow, "what protects the shadow cache against an attacker who writes to it"),
-    register!(
-        "registers.staging_register",
-        StagingRegister,
-        Encryption,
-        "line and counter block of a write whose pad is not done"
-    ),
-    register!(
-        "registers.reencryption_status",
-        ReencryptionStatus,
-        Encryption,
-        "the status register of page re-encryption"
-    ),
-    register!("registers.global_counter", GlobalCounter, Encryption, "the global counter"),
-    register!("registers.log_metadata", LogMetadata, Log, "the buckets of the transactions in flight"),
-    register!("registers.recent_ciphertext", RecentCiphertext, LogChains, "the newest ciphertext of each log chain"),
-    register!(
-        "registers.incr_counter",
-        IncrCounter,
-        ShadowCounter,
-        "the counter for the next line that leaves on battery"
-    ),
-    register!("registers.boot_counter", BootCounter, Eadr, "the counter for all cache pads"),
-    register!(
-        "registers.shadow_consumed",
-        ShadowConsumed,
-        Shadow,
-        "up to which stamp the shadow cache has been consumed"
-    ),
-    register!("registers.shadow_root", ShadowRoot, ShadowTree, "the root of the tree over the shadow cache"),
-    register!("registers.integrity_root", IntegrityRoot, Tree, "the root of the integrity tree"),
-    register!(
-        "registers.table_root",
-        TableRoot,
-        Contents,
-        "the root of the tree over the shadow table, or over what is newer in the metadata caches"
-    ),
-    register!("registers.bit_lines", BitLines, StaleBits, "the lines of bits in use"),
+    one!(encryption, Nothing),
+    one!(counters, Encryption),
+    one!(counter_store, Encryption),
+    one!(counter_bank, Encryption),
+    one!(write_path, Encryption),
+    one!(counter_update, Encryption),
+    one!(write_queues, Encryption),
+    one!(writeback_order, Encryption),
+    one!(append_order, Encryption),
+    one!(counter_coalescing, Encryption),
+    one!(minor_reset, Encryption),
+    one!(log, Nothing),
+    one!(log_layout, Log),
+    one!(log_write_path, LogCounters, "How the counter of a log line becomes durable.".to_owned()),
+    one!(log_order, Log),
+    one!(log_chains, LogChains),
+    one!(integrity, Encryption),
+    one!(mac_inputs, Integrity),
+    one!(mac_write, Integrity),
+    one!(group_commit, Integrity),
+    one!(node_mac, CounterNodes),
+    one!(tree_update, Tree),
+    one!(tree_persistence, Tree),
+    one!(tree_leaves, Tree),
+    one!(tree_order, Tree),
+    one!(root_update, Tree),
+    one!(counter_verification, Tree),
+    one!(shadow_table, Tree),
+    one!(cache_pads, Nothing),
+    one!(domain, Nothing),
+    one!(drain, Eadr),
+    one!(drain_counters, Eadr),
+    one!(drain_copies, Eadr),
+    one!(shadow_slots, Shadow),
+    one!(shadow_pads, ShadowCounter),
+    one!(shadow_integrity, Shadow),
+    register!(staging_register: StagingRegister, Encryption),
+    register!(reencryption_status: ReencryptionStatus, Encryption),
+    register!(global_counter: GlobalCounter, Encryption),
+    register!(log_metadata: LogMetadata, Log),
+    register!(recent_ciphertext: RecentCiphertext, LogChains),
+    register!(incr_counter: IncrCounter, ShadowCounter),
+    register!(boot_counter: BootCounter, Eadr),
+    register!(shadow_consumed: ShadowConsumed, Shadow),
+    register!(shadow_root: ShadowRoot, ShadowTree),
+    register!(integrity_root: IntegrityRoot, Tree),
+    register!(table_root: TableRoot, Contents),
+    register!(bit_lines: BitLines, StaleBits),
     Key {
         path: "recovery",
-        meaning: "the steps of the boot sequence, in order",
+        meaning: || "The steps of the boot sequence, in order.".to_owned(),
         values: Values::Steps,
         needs: Needs::Nothing,
     },
-    one!("shadow_stamp", shadow_stamp: StampSource, RestoreShadow, "where a recovery takes the counter of a slot's pad from"),
-    one!("restore_into", restore_into: RestoreInto, RestoreShadow, "where a recovery puts what the shadow cache held"),
+    one!(shadow_stamp, RestoreShadow),
+    one!(restore_into, RestoreShadow),
 ];
 
 impl Key {

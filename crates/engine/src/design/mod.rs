@@ -7,6 +7,7 @@ pub mod faults;
 mod file;
 mod keys;
 mod machine_values;
+mod schema;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,8 @@ use draft::Draft;
 use file::Readings;
 use keys::{KEYS, Key, Needs};
 use std::borrow::Cow;
+
+pub use schema::schema as file_schema;
 
 /// The names of all built-in designs, in the order in which tables show them.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -189,18 +192,19 @@ pub fn with_parts(name_or_path: &str) -> Result<(Design, [(Variant, PartsList); 
 }
 
 /// A key of a design file, as lists show it.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
+#[schemars(rename = "DesignPart")]
 pub struct Part {
     /// The key as written in the file, and after `--set design.`.
     pub key: &'static str,
     /// What the part decides.
-    pub meaning: &'static str,
+    pub meaning: String,
     /// The allowed values; the first one is the value of a design that states none.
     pub values: Vec<PartValue>,
 }
 
 /// A value of a part.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct PartValue {
     /// The value as written in the file.
     pub name: &'static str,
@@ -214,7 +218,11 @@ pub struct PartValue {
 pub fn parts() -> Vec<Part> {
     let value = |value: keys::Named| PartValue { name: value.name, meaning: value.meaning, paper: value.paper };
     KEYS.iter()
-        .map(|key| Part { key: key.path, meaning: key.meaning, values: key.list().into_iter().map(value).collect() })
+        .map(|key| Part {
+            key: key.path,
+            meaning: (key.meaning)(),
+            values: key.list().into_iter().map(value).collect(),
+        })
         .collect()
 }
 

@@ -29,10 +29,11 @@ pub type CipherBlock = [u8; IV_BYTES];
     Default,
     strum::VariantArray,
     strum::IntoStaticStr,
-    strum::EnumMessage,
+    schemars::JsonSchema,
     strum::EnumProperty,
 )]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum LogLayout {
     /// Each record's header comes directly before its lines.
     #[default]

@@ -3,7 +3,7 @@
 use super::{CoreId, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, Page, ScannedLog};
 use std::ops::Range;
 
-/// Which form of a workload a design runs (model.md section 2).
+/// Which form of a workload a design runs.
 #[derive(
     Clone,
     Copy,
@@ -16,7 +16,7 @@ use std::ops::Range;
     serde::Deserialize,
     strum::VariantArray,
     strum::IntoStaticStr,
-    strum::EnumMessage,
+    schemars::JsonSchema,
     strum::EnumProperty,
 )]
 #[serde(rename_all = "kebab-case")]

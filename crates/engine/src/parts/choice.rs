@@ -1,11 +1,12 @@
 //! A part whose value is one of several names: its name in a file, its meaning and the paper it comes from.
 
-use strum::{EnumMessage, EnumProperty, VariantArray};
+use schemars::{JsonSchema, SchemaGenerator};
+use strum::{EnumProperty, VariantArray};
 
 /// One of several named values. The name is the variant's name in kebab case, the meaning is its doc comment and the
 /// paper is its property `paper`: all three come from the definition of the type.
 pub trait Choice:
-    VariantArray + EnumMessage + EnumProperty + Copy + PartialEq + Into<&'static str> + Send + Sync
+    VariantArray + JsonSchema + EnumProperty + Copy + PartialEq + Into<&'static str> + Send + Sync
 {
     /// The value's name in a design file.
     fn name(self) -> &'static str {
@@ -14,7 +15,16 @@ pub trait Choice:
 
     /// What the value means, in sentences.
     fn meaning(self) -> String {
-        self.get_documentation().unwrap_or_default().trim().replace('\n', " ")
+        let schema = Self::json_schema(&mut SchemaGenerator::default());
+        let mut values = schema.get("oneOf").and_then(|values| values.as_array()).into_iter().flatten();
+        let of_this = values.find(|value| value["const"].as_str() == Some(self.name()));
+        of_this.and_then(|value| value["description"].as_str()).map(on_one_line).unwrap_or_default()
+    }
+
+    /// What the part decides, in sentences: the doc comment of its type.
+    fn decides() -> String {
+        let schema = Self::json_schema(&mut SchemaGenerator::default());
+        schema.get("description").and_then(|told| told.as_str()).map(on_one_line).unwrap_or_default()
     }
 
     /// Paper and section, "seeded fault" for a value that no paper's design has, or an empty string.
@@ -29,6 +39,10 @@ pub trait Choice:
 }
 
 impl<T> Choice for T where
-    T: VariantArray + EnumMessage + EnumProperty + Copy + PartialEq + Into<&'static str> + Send + Sync
+    T: VariantArray + JsonSchema + EnumProperty + Copy + PartialEq + Into<&'static str> + Send + Sync
 {
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

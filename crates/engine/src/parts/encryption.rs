@@ -3,11 +3,13 @@
 use crate::config::Counters;
 use crate::layout::{CipherBlock, Coverage};
 use crate::message::{Line, LineBytes};
-use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
+use schemars::JsonSchema;
+use strum::{EnumProperty, IntoStaticStr, VariantArray};
 
 /// Whether memory is encrypted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum EncryptionMode {
     /// Memory holds plaintext.
     #[default]
@@ -19,8 +21,9 @@ pub enum EncryptionMode {
 }
 
 /// Which counter a line has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum CounterKind {
     /// A 64-bit major counter for the page and a minor counter for each line, one block of 64 bytes for a page.
     #[default]
@@ -139,8 +142,9 @@ pub enum Admit {
 
 /// How a counter becomes durable relative to its data. A line is counter-atomic if it holds a `CounterAtomic` variable
 /// or `flush_data` wrote it back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum WritePath {
     /// The counter stays dirty in the counter cache until it is evicted: plain counter mode, which is not
     /// crash-consistent.
@@ -244,8 +248,9 @@ impl WritePath {
 }
 
 /// Where counters are stored, and how a read finds them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum CounterStore {
     /// In blocks in a separate region, read through the counter cache.
     #[default]
@@ -260,8 +265,9 @@ pub enum CounterStore {
 }
 
 /// The bank in which counter blocks are stored.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum CounterBank {
     /// Where the machine's `controller.counter_placement` says.
     #[default]
@@ -272,8 +278,9 @@ pub enum CounterBank {
 }
 
 /// The queues through which writes leave the controller.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum WriteQueues {
     /// One queue for data and counters.
     #[default]
@@ -285,8 +292,9 @@ pub enum WriteQueues {
 }
 
 /// When the block in the counter cache receives a line's new counter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum CounterUpdate {
     /// When the counter is incremented. A block that leaves at this time also has counters of neighbours whose data is
     /// still being encrypted.
@@ -299,8 +307,9 @@ pub enum CounterUpdate {
 }
 
 /// What `counter_cache_writeback` waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum WritebackOrder {
     /// Earlier writes to lines of the block whose data is not queued yet.
     #[default]
@@ -311,9 +320,10 @@ pub enum WritebackOrder {
     AtOnce,
 }
 
-/// Which waiting admissions may overtake others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+/// The order in which waiting pairs enter the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum AppendOrder {
     /// Pairs of one page are appended in the order in which their counters were incremented, which is that of their
     /// flushes.
@@ -326,8 +336,9 @@ pub enum AppendOrder {
 }
 
 /// Merging of queued counter blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum CounterCoalescing {
     /// Every counter write is kept.
     #[default]
@@ -347,8 +358,9 @@ pub enum CounterCoalescing {
 }
 
 /// What page re-encryption does to the minor counters of lines that it has not re-encrypted yet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum MinorReset {
     /// All are reset when the major counter is incremented.
     #[default]
@@ -379,7 +391,7 @@ pub struct Encryption {
     pub queues: WriteQueues,
     /// What `counter_cache_writeback` waits for.
     pub writeback_order: WritebackOrder,
-    /// Which waiting admissions may overtake others.
+    /// The order in which waiting pairs enter the queue.
     pub append_order: AppendOrder,
     /// Merging of queued counter blocks.
     pub coalescing: CounterCoalescing,

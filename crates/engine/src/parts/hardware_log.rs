@@ -2,11 +2,13 @@
 
 use super::WritePath;
 use crate::layout::LogLayout;
-use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
+use schemars::JsonSchema;
+use strum::{EnumProperty, IntoStaticStr, VariantArray};
 
 /// Whether hardware keeps an undo log, and how its lines are encrypted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum LogMode {
     /// Hardware keeps no log.
     #[default]
@@ -33,8 +35,9 @@ pub enum LogEncryption {
 }
 
 /// What a modified line waits for in the controller before it may be written to its own address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum LogOrder {
     /// The line's log entry and its header must have persisted; for chains, also the number of valid headers.
     #[default]
@@ -46,8 +49,9 @@ pub enum LogOrder {
 }
 
 /// How chains of log lines begin and continue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum LogChains {
     /// Chains begin with the initial vectors that the machine draws, and each line follows the ciphertext of the line
     /// before.

@@ -3,12 +3,14 @@
 use super::Counter;
 use crate::layout::{LineHash, TableEntry, TreePlace};
 use crate::message::{Line, LineBytes};
+use schemars::JsonSchema;
 use std::sync::Arc;
-use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
+use strum::{EnumProperty, IntoStaticStr, VariantArray};
 
 /// What protects memory against an attacker who writes to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum IntegrityMode {
     /// Nothing.
     #[default]
@@ -31,8 +33,9 @@ pub enum IntegrityMode {
 }
 
 /// What the MAC of a node in a tree of counters, or of a counter block below one, covers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum NodeMac {
     /// Its counters, its place and its counter in its parent.
     #[default]
@@ -48,8 +51,9 @@ pub enum NodeMac {
 }
 
 /// What goes into the MAC of a data line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum MacInputs {
     /// Ciphertext, address and counter.
     #[default]
@@ -64,8 +68,9 @@ pub enum MacInputs {
 }
 
 /// When the MAC of a line becomes durable, if it is stored in a line of MACs. A MAC beside its line moves with it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum MacWrite {
     /// In the event that admits the data.
     #[default]
@@ -75,8 +80,9 @@ pub enum MacWrite {
 }
 
 /// When the nodes above a counter block are updated on the chip.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum TreeUpdate {
     /// All nodes to the root, with the write that changes the block.
     #[default]
@@ -90,8 +96,9 @@ pub enum TreeUpdate {
 }
 
 /// Which nodes persist with a write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum TreePersistence {
     /// None: a node persists when it is evicted from the metadata cache.
     #[default]
@@ -104,8 +111,9 @@ pub enum TreePersistence {
 }
 
 /// Which counters the tree protects.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum TreeLeaves {
     /// Those of counter blocks in the persistence domain: the tree changes when a block enters it.
     #[default]
@@ -117,8 +125,9 @@ pub enum TreeLeaves {
 }
 
 /// When the register of the root takes a new root.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum RootUpdate {
     /// In the event that admits what changes it.
     #[default]
@@ -129,8 +138,9 @@ pub enum RootUpdate {
 }
 
 /// In which order the updates of several writes go up the tree.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum TreeOrder {
     /// One after another: an update begins when the one before has reached the root.
     #[default]
@@ -145,8 +155,9 @@ pub enum TreeOrder {
 }
 
 /// Whether a counter block that is read from memory is verified.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum CounterVerification {
     /// Against the nodes above it, up to one that is on the chip.
     #[default]
@@ -157,8 +168,9 @@ pub enum CounterVerification {
 }
 
 /// A table in memory of what is in the metadata caches, by cache slot, with which a boot finds what it must restore.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum ShadowTable {
     /// There is none.
     #[default]
@@ -197,9 +209,10 @@ impl ShadowTable {
     }
 }
 
-/// How many entries of the write pending queue a write with its metadata needs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+/// Where a write and what persists with it find room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum GroupCommit {
     /// A free entry for everything that persists with it.
     #[default]

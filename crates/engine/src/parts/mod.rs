@@ -8,7 +8,8 @@ mod integrity;
 mod persistence;
 
 use crate::config::Variant;
-use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
+use schemars::JsonSchema;
+use strum::{EnumProperty, IntoStaticStr, VariantArray};
 
 pub use crate::layout::LogLayout;
 pub use crate::message::ProgramForm;
@@ -41,9 +42,10 @@ pub struct Promise {
     pub secret: bool,
 }
 
-/// Which lines a design keeps whole while a write to them is in flight.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+/// Which lines in flight hold their old or their new value after a crash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum LineAtomicity {
     /// No line: only the outcome of recovery counts.
     None,

@@ -4,11 +4,13 @@
 use super::Counter;
 use crate::layout::ShadowRegion;
 use crate::message::{Line, LineBytes, MediaLine, OnChipLine};
-use strum::{EnumMessage, EnumProperty, IntoStaticStr, VariantArray};
+use schemars::JsonSchema;
+use strum::{EnumProperty, IntoStaticStr, VariantArray};
 
 /// Which power losses a register survives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum Domain {
     /// The design has no such register.
     #[default]
@@ -24,8 +26,9 @@ pub enum Domain {
 }
 
 /// The registers that a design can have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum RegisterName {
     /// The line and counter block of a write whose pad is not ready; one register for each AES circuit.
     #[strum(props(paper = "secpm, section 3.3.2"))]
@@ -101,8 +104,9 @@ pub enum RecoveryStep {
 }
 
 /// The name of a step of the boot sequence; a design file lists them in order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum StepName {
     /// Finish the page re-encryption that the status register records.
     #[strum(props(paper = "secpm, section 3.5"))]
@@ -142,8 +146,9 @@ pub enum StepName {
 }
 
 /// Where recovery gets the counter of a slot's pad from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum StampSource {
     /// From the slot's metadata. A slot whose stamp has already been restored holds nothing.
     #[default]
@@ -166,8 +171,9 @@ pub enum StampSource {
 }
 
 /// Where recovery puts the lines of the shadow cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum RestoreInto {
     /// Into memory, through the ordinary write path. The shadow cache stays valid until the last line is written.
     #[default]
@@ -179,8 +185,9 @@ pub enum RestoreInto {
 }
 
 /// How a line is stored in the caches, and what an access costs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum CachePads {
     /// In the clear.
     #[default]
@@ -195,8 +202,9 @@ pub enum CachePads {
 }
 
 /// How far the persistence domain reaches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum DomainReach {
     /// The domain has the write pending queue and the registers that are declared in it.
     #[default]
@@ -267,8 +275,9 @@ pub trait OnBattery {
 }
 
 /// Where dirty lines go after power loss, and in which form.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum DrainPath {
     /// To their own addresses, as they are stored in the caches.
     #[default]
@@ -296,8 +305,9 @@ impl DrainPath {
 }
 
 /// Whether dirty counter blocks, lines of MACs and tree nodes are drained before the lines.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum CounterDrain {
     /// Dirty counter blocks, lines of MACs and tree nodes are drained first.
     #[default]
@@ -309,8 +319,9 @@ pub enum CounterDrain {
 }
 
 /// Which of several cached copies of a line are drained.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum DrainCopies {
     /// The newest copy: a flush goes down the levels, and each level takes over newer bytes from the level above.
     #[default]
@@ -322,8 +333,9 @@ pub enum DrainCopies {
 }
 
 /// Which metadata the drain to a shadow cache writes beside the lines, and when the incr-counter is incremented.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum ShadowSlots {
     /// The states of all slots are written. The incr-counter is incremented when it is used, so a clean line does not
     /// change it.
@@ -337,8 +349,9 @@ pub enum ShadowSlots {
 }
 
 /// The inputs of the pad of a shadow cache slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum ShadowPads {
     /// Each pad has its own counter and its own slot.
     #[default]
@@ -353,8 +366,9 @@ pub enum ShadowPads {
 }
 
 /// What protects the shadow cache against an attacker who writes to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumMessage, EnumProperty)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
 pub enum ShadowIntegrity {
     /// Nothing.
     #[default]

@@ -79,8 +79,7 @@ impl Kind for Size {
     const NAME: &'static str = "size";
 
     fn schema() -> Value {
-        let pattern = "^[0-9]+(B|KiB|MiB|GiB|TiB)?$";
-        json!({"type": ["integer", "string"], "minimum": 0, "maximum": u64::MAX, "pattern": pattern})
+        ByteSize::json_schema(&mut SchemaGenerator::default()).to_value()
     }
 }
 

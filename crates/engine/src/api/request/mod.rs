@@ -25,7 +25,7 @@ use explore::Points;
 
 pub(super) use explore::Explore;
 pub(super) use kinds::named_variant;
-pub(super) use options::{Check, Common, Crash, Lines, Recovery, Run, Window};
+pub(super) use options::{Broken, Check, Common, Crash, Lines, Omitted, Recovery, Run, Setting, Window};
 pub(super) use read::{Given, parse, parse_batch, read_all, said};
 pub use schema::schemas;
 
@@ -50,16 +50,17 @@ pub(super) const CRASH: Defaults =
 
 impl Common {
     /// The requested run, completely described, and its design. `fault` is a mechanism of the design that is switched
-    /// off, `leave_out` what its programs leave out.
+    /// off, `omitted` what its programs leave out.
     pub(super) fn resolve(
         &self,
         defaults: &Defaults,
-        leave_out: Option<&str>,
+        omitted: &Omitted,
         fault: Option<Fault>,
     ) -> Result<(RunConfig, Design), ConfigError> {
-        let variant = self.variant.unwrap_or_default();
+        let Setting { variant, machine, set } = &self.setting;
+        let variant = variant.unwrap_or_default();
         let OnMachine { design, machine, set_by_design, .. } =
-            design::load_on(&self.design, variant, self.machine.as_deref(), &self.set)?;
+            design::load_on(&self.design, variant, machine.as_deref(), set)?;
         // A design that does not allow crashes is refused later, for that reason.
         let design = match fault {
             Some(fault) if design.promise.crash_consistent.is_ok() => fault.apply(&design)?,
@@ -83,7 +84,11 @@ impl Common {
                 .unwrap_or_else(|| machine.program.total_footprint(cores).min(defaults.footprint_max)),
             seed: self.seed.unwrap_or(1),
             allow_truncated: self.allow_truncated,
-            leave_out: leave_out.map(|name| find_omission(name, &self.workload, &design)).transpose()?,
+            leave_out: omitted
+                .leave_out
+                .as_deref()
+                .map(|name| find_omission(name, &self.workload, &design))
+                .transpose()?,
             machine,
         };
         config::validate_run(&config)?;
@@ -98,9 +103,7 @@ impl Common {
         Self {
             design: self.design.clone(),
             workload: self.workload.clone(),
-            variant: Some(config.variant),
-            machine: self.machine.clone(),
-            set: self.set.clone(),
+            setting: Setting { variant: Some(config.variant), ..self.setting.clone() },
             tx_size: of_workload(config.tx_size),
             transactions: of_workload(config.transactions),
             warmup: of_workload(config.warmup),
@@ -149,7 +152,7 @@ impl Crash {
             region: Region::WHOLE,
             nested,
             schedule: self.schedule.unwrap_or(0),
-            fault: seeded_fault(self.fault.as_deref())?,
+            fault: seeded_fault(self.broken.fault.as_deref())?,
             stop_at: None,
             stop_after: self.stop_after,
             attack: attacks(&self.attack, self.attack_every)?,

@@ -16,14 +16,10 @@ use crate::config::Variant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The fields of every kind of request.
+/// The reading of a design, and the machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(in crate::api) struct Common {
-    /// The design: a name, or the path of a design file.
-    pub design: String,
-    /// The name of a workload, or the path of a trace.
-    pub workload: String,
+pub(in crate::api) struct Setting {
     /// `"hardened"` (default) or `"published"`.
     #[serde(with = "As::<Variant>")]
     #[schemars(extend("x-help" = "The papers made safe (hardened, default), or read literally.", "x-typed" = 10))]
@@ -37,6 +33,40 @@ pub(in crate::api) struct Common {
         "x-front" = "Machine values to change, `{\"controller.wpq_entries\": 64}` or `[\"controller.wpq_entries=64\"]`.",
         "x-help" = "Change a value of the machine or the design; repeatable."))]
     pub set: Vec<String>,
+}
+
+/// What a program leaves out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Omitted {
+    /// What to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs have it.
+    #[schemars(with = "As<LeftOut>", extend("x-help" = "Leave an annotation or a step out of the program.",
+        "x-typed" = 130))]
+    pub leave_out: Option<String>,
+}
+
+/// What is broken in a run: a mechanism of the design, and the program.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Broken {
+    /// The name of a mechanism of the design to switch off, one of `faults()`.
+    #[schemars(extend("x-metavar" = "FAULT", "x-typed" = 90,
+        "x-help" = "Switch off a mechanism of the design, see `counterpoint faults`."))]
+    pub fault: Option<String>,
+    #[serde(flatten)]
+    pub omitted: Omitted,
+}
+
+/// The fields of every kind of request.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Common {
+    /// The design: a name, or the path of a design file.
+    pub design: String,
+    /// The name of a workload, or the path of a trace.
+    pub workload: String,
+    #[serde(flatten)]
+    pub setting: Setting,
     /// Seed of every random stream.
     #[serde(with = "As::<Count>")]
     #[schemars(extend("x-help" = "Seed of every random stream; default 1.", "x-typed" = 20))]
@@ -75,10 +105,8 @@ pub(in crate::api) struct Common {
 pub(in crate::api) struct Run {
     #[serde(flatten)]
     pub common: Common,
-    /// What to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs have it.
-    #[schemars(with = "As<LeftOut>", extend("x-help" = "Leave an annotation or a step out of the program.",
-        "x-typed" = 130))]
-    pub leave_out: Option<String>,
+    #[serde(flatten)]
+    pub omitted: Omitted,
     /// File that gets every stage's events, readable by Perfetto.
     #[schemars(with = "As<Path>", extend("x-help" = "Write every stage's events for Perfetto."))]
     pub timeline: Option<String>,
@@ -130,10 +158,8 @@ pub(in crate::api) struct Crash {
     #[serde(with = "As::<Count>")]
     #[schemars(extend("x-help" = "Cut power again N times in a row, 1 to 4.", "x-typed" = 210))]
     pub nested_depth: Option<u64>,
-    /// The name of a mechanism of the design to switch off, one of `faults()`.
-    #[schemars(extend("x-metavar" = "FAULT", "x-typed" = 90,
-        "x-help" = "Switch off a mechanism of the design, see `counterpoint faults`."))]
-    pub fault: Option<String>,
+    #[serde(flatten)]
+    pub broken: Broken,
     /// `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
     /// prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that the
     /// persistency model and the rules of the hardware allow. A recorded program needs `recover` for that, and
@@ -157,9 +183,6 @@ pub(in crate::api) struct Crash {
     #[serde(with = "As::<Count>")]
     #[schemars(extend("x-help" = "Explore this schedule; 0 (default) is the machine's own.", "x-typed" = 160))]
     pub schedule: Option<u64>,
-    /// What to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs have it.
-    #[schemars(with = "As<LeftOut>")]
-    pub leave_out: Option<String>,
     /// Numbers of annotations to leave out of a recorded program, from 0.
     #[schemars(extend("x-typed" = 140,
         "x-help" = "Leave out annotation N of a recorded program, counted from 0; repeatable."))]
@@ -253,11 +276,8 @@ pub(in crate::api) struct Window {
     /// Number of the schedule; default that of the machine itself.
     #[serde(with = "As::<Count>")]
     pub schedule: Option<u64>,
-    /// The name of a mechanism of the design to switch off, one of `faults()`.
-    pub fault: Option<String>,
-    /// What to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`.
-    #[schemars(with = "As<LeftOut>")]
-    pub leave_out: Option<String>,
+    #[serde(flatten)]
+    pub broken: Broken,
 }
 
 /// A check of a recorded program.
@@ -271,15 +291,8 @@ pub(in crate::api) struct Check {
     /// How many findings get a cost of their own.
     #[serde(with = "As::<Count>")]
     pub top: Option<u64>,
-    /// The reading of the design, `"hardened"` (default) or `"published"`.
-    #[serde(with = "As::<Variant>")]
-    pub variant: Option<Variant>,
-    /// A preset's name or the path of a TOML file; default the design's preset.
-    #[schemars(with = "As<NameOrPath>")]
-    pub machine: Option<String>,
-    /// Machine values to change, `["controller.wpq_entries=64"]`.
-    #[schemars(with = "As<Assignments>")]
-    pub set: Vec<String>,
+    #[serde(flatten)]
+    pub setting: Setting,
     /// Seed of every random stream.
     #[serde(with = "As::<Count>")]
     pub seed: Option<u64>,
@@ -299,15 +312,8 @@ pub(in crate::api) struct Check {
 pub(in crate::api) struct Recovery {
     /// The design: a name, or the path of a design file.
     pub design: String,
-    /// `"hardened"` (default) or `"published"`.
-    #[serde(with = "As::<Variant>")]
-    pub variant: Option<Variant>,
-    /// A preset's name or the path of a TOML file; default the first design's preset.
-    #[schemars(with = "As<NameOrPath>")]
-    pub machine: Option<String>,
-    /// Machine values to change, `["controller.wpq_entries=64"]`.
-    #[schemars(with = "As<Assignments>", extend("x-front" = "Machine values to change, as for `MachineOptions`."))]
-    pub set: Vec<String>,
+    #[serde(flatten)]
+    pub setting: Setting,
     /// Cores, whose caches a battery may have to drain.
     #[serde(with = "As::<Count>")]
     pub cores: Option<u64>,

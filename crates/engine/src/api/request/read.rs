@@ -3,8 +3,8 @@
 use super::schema::{Described, REQUESTS, RequestKind, fields};
 use crate::config::unknown_name;
 use crate::kernel::ConfigError;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 /// A request as received.
@@ -37,15 +37,27 @@ fn read<R: RequestKind>(mut given: Given) -> Result<R, ConfigError> {
         if !known.contains(key) {
             return Err(refused::<R>(key, &known));
         }
-        // Parsed separately, so that an error names it.
+        // Parsed separately, because serde does not know the place of a key of a flattened type.
         let alone = Given::from_iter([(key.clone(), value.clone())]);
-        R::deserialize(Value::Object(alone)).map_err(|error| ConfigError(format!("{key}: {error}")))?;
+        placed::<R, _>(Value::Object(alone), key)?;
     }
-    R::deserialize(Value::Object(given)).map_err(|error| ConfigError(format!("request: {error}")))
+    placed(Value::Object(given), "request")
+}
+
+/// A value; or what is wrong with it, with its place, which is `here` where the place below that is not known.
+fn placed<'de, T: Deserialize<'de>, D: Deserializer<'de>>(given: D, here: &str) -> Result<T, ConfigError> {
+    serde_path_to_error::deserialize(given).map_err(|error| {
+        let path = error.path().to_string();
+        let place = if path == "." { here } else { &path };
+        ConfigError(format!("{place}: {}", error.inner()))
+    })
 }
 
 fn json<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
-    serde_json::from_str(text).map_err(|error| ConfigError(format!("request: {error}")))
+    let mut text = serde_json::Deserializer::from_str(text);
+    let value = placed(&mut text, "request")?;
+    text.end().map_err(|error| ConfigError(format!("request: {error}")))?;
+    Ok(value)
 }
 
 /// The keys that a request states, without those that have their default.

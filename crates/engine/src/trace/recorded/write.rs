@@ -24,7 +24,7 @@ pub const STATUS_UNKNOWN: u64 = 256;
 const GATHERED_BYTES: usize = 1 << 16;
 
 /// The summary of a written trace.
-#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct TraceWritten {
     /// Number of records, without END.
     pub records: u64,
