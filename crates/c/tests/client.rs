@@ -197,9 +197,8 @@ fn names(text: &str, end: char) -> BTreeSet<String> {
 
 /// A C text without its comments.
 fn without_comments(text: &str) -> String {
-    let mut pieces = text.split("/*");
-    let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(first, |code, piece| code + piece.split_once("*/").map_or("", |(_, rest)| rest))
+    let (_, code) = text.split_once("*/").unwrap();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]

@@ -20,7 +20,7 @@ const SOURCES: [&str; 8] = [
 fn header() -> String {
     let mut config = cbindgen::Config::from_file(here("cbindgen.toml")).unwrap();
     config.after_includes = Some(format!(
-        "\n/** The version of this header; counterpoint_version has that of the library. */\n#define COUNTERPOINT_VERSION \"{}\"",
+        "\n// The version of this header; counterpoint_version has that of the library.\n#define COUNTERPOINT_VERSION \"{}\"",
         env!("CARGO_PKG_VERSION")
     ));
     let builder = cbindgen::Builder::new().with_config(config);

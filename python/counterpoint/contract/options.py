@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from .request import (
     Size,
@@ -181,7 +181,7 @@ class RecoveryOptions(TypedDict, total=False):
     Attributes:
         variant: `"hardened"` (default) or `"published"`.
         machine: a preset's name or the path of a TOML file; default the first design's preset.
-        set: machine values to change, as for `MachineOptions`.
+        set: machine values to change, `{"controller.wpq_entries": 64}` or `["controller.wpq_entries=64"]`.
         cores: cores, whose caches a battery may have to drain.
         memory: capacities of the device: one, several, or a comma list; an empty list is that of the machine.
         cache: capacities of the counter cache, and as much again of the cache of MACs and nodes; default the machine's.
@@ -204,7 +204,8 @@ class SceneOptions(RunOptions, total=False):
         at_event: the event to look at; default the beginning of the run.
         schedule: number of the schedule; default that of the machine itself.
         fault: the name of a mechanism of the design to switch off, one of `faults()`.
-        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`.
+        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs
+            have it.
     """
 
     at_event: Annotated[int | None, count]
@@ -224,6 +225,8 @@ class CrashOptions(RunOptions, total=False):
         nested: cut power again after every step of the recovery, for every durable state that the crashes leave.
         nested_depth: how many times in a row, 1 to 4; 1 if only `nested` is given.
         fault: the name of a mechanism of the design to switch off, one of `faults()`.
+        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs
+            have it.
         explore: `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
             prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that
             the persistency model and the rules of the hardware allow. A recorded program needs `recover` for that, and
@@ -233,8 +236,6 @@ class CrashOptions(RunOptions, total=False):
             bounded.
         schedules: how many schedules; default 16.
         schedule: number of one schedule; 0 (default) is that of the machine itself.
-        leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs
-            have it.
         omit_annotations: numbers of annotations to leave out of a recorded program, from 0.
         attack: what an attacker does to the media: names of attacks, or `"all"`. One change of each kind is tried in
             each durable state, with and without another power cut during the boot, and before each access of the
@@ -273,11 +274,11 @@ class CrashOptions(RunOptions, total=False):
     nested: Annotated[bool, flag]
     nested_depth: Annotated[int | None, count]
     fault: Annotated[str | None, check_name]
-    explore: Annotated[str | None, check_name]
+    leave_out: Annotated[str | None, check_leave_out]
+    explore: Annotated[Literal["schedule", "schedules", "legal"] | None, check_name]
     states: Annotated[int | None, count]
     schedules: Annotated[int | None, count]
     schedule: Annotated[int | None, count]
-    leave_out: Annotated[str | None, check_leave_out]
     omit_annotations: Annotated[Iterable[int] | None, counts]
     attack: Annotated[Iterable[str] | None, check_names]
     attack_every: Annotated[int | None, count]

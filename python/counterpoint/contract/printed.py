@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 from .results import LineRun, RecoveryCost, Run
+from .results.behaviour import Document
+
+
+def document(value: Any) -> dict[str, Any]:
+    """What a command prints of a dataclass with `--json`."""
+    return {"schema": 1, **_plain(value)}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, Document):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 class Printed:
@@ -15,12 +36,7 @@ class Printed:
 
     def to_dict(self) -> dict[str, Any]:
         """The document, as `--json` prints it; what is None is absent."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
-        return {"schema": 1, **{name: _plain(value) for name, value in values.items() if value is not None}}
-
-
-def _plain(value: Any) -> Any:
-    return [one.to_dict() for one in value] if isinstance(value, tuple) else value
+        return {key: value for key, value in document(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ Nothing here computes; the report draws it, the command line prints it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from ..contract.printed import document
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ class Claim:
         rows: the points one by one.
         intervals: every measured value where there are several seeds; empty for exact claims.
         source: where it is published; empty where that is the paper itself.
+        detail: the points in one line.
     """
 
     id: str
@@ -141,11 +144,12 @@ class Claim:
     rows: tuple[ClaimRow, ...]
     intervals: tuple[Interval, ...] = ()
     source: str = ""
+    detail: str = field(init=False, default="")
 
-    @property
-    def detail(self) -> str:
-        """The points in one line."""
-        return "; ".join(f"{row.at + ': ' if row.at else ''}{row.measured}" for row in self.rows)
+    def __post_init__(self) -> None:
+        """Puts the points in one line."""
+        points = "; ".join(f"{row.at + ': ' if row.at else ''}{row.measured}" for row in self.rows)
+        object.__setattr__(self, "detail", points)
 
 
 @dataclass(frozen=True)
@@ -237,20 +241,10 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """The document, as `reproduce --json` prints it."""
-        claims = tuple(ClaimDocument(**vars(claim), detail=claim.detail) for claim in self.claims)
-        document = ReproductionDocument(self.quick, self.seeds, dict(self.facts), claims, self.decisions, self.figures)
-        return {"schema": 1, **asdict(document)}
-
-
-@dataclass(frozen=True)
-class ClaimDocument(Claim):
-    """One published result and what was measured of it.
-
-    Attributes:
-        detail: the points in one line.
-    """
-
-    detail: str = field(kw_only=True)
+        found = ReproductionDocument(
+            self.quick, self.seeds, dict(self.facts), self.claims, self.decisions, self.figures
+        )
+        return document(found)
 
 
 @dataclass(frozen=True)
@@ -269,6 +263,6 @@ class ReproductionDocument:
     quick: bool
     seeds: int
     facts: Mapping[str, str]
-    claims: tuple[ClaimDocument, ...]
+    claims: tuple[Claim, ...]
     assumptions: tuple[Decision, ...]
     figures: tuple[Figure, ...]

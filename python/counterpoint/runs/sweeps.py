@@ -6,7 +6,6 @@ each result is written before the next wait.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._engine import InputError
+from ..contract.printed import document
 from ..contract.request import check_numbers, count
 from ..system.errors import Interrupted
 from ..verbs import api, catalogue
@@ -67,8 +67,7 @@ class SweepReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `--json` prints."""
-        failures = [dataclasses.asdict(failure) for failure in self.failures]
-        return {"schema": 1, **dataclasses.asdict(self), "store": os.fspath(self.store), "failures": failures}
+        return document(self)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Unpack, cast
 
 from .._engine import InputError
 from ..contract.options import RunOptions
+from ..contract.printed import document
 from ..contract.request import Variant, bounded, count, given
 from ..runs.computing import computing
 from ..verbs import api, catalogue, comparison
@@ -103,7 +104,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `explain --json` prints."""
-        return {"schema": 1, **asdict(self)}
+        return document(self)
 
 
 def explain(

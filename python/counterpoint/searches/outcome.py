@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..contract.printed import document
 from ..contract.request import literal
 from .document import BuiltIn, FoundCandidate, Learned, OnFront, Refusal, Refusals, SearchDocument, Unfit
 from .front import dominates, front, vector
@@ -197,7 +198,7 @@ class SearchReport:
         """The document that `search --json` prints."""
         goals = self.goals
         reasons = [Refusal(why, many) for why, many in self.points.refused.items()]
-        document = SearchDocument(
+        found = SearchDocument(
             name=goals.name,
             store=os.fspath(self.store),
             base=goals.space.base,
@@ -239,7 +240,7 @@ class SearchReport:
             ),
             unfit=tuple(Unfit(design, why) for design, why in self.unfit.items()),
         )
-        return {"schema": 1, **asdict(document)}
+        return document(found)
 
     @cached_property
     def _on_front(self) -> frozenset[str]:

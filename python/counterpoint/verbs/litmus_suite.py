@@ -20,7 +20,7 @@ from typing import Any
 
 from .._engine import InputError
 from ..contract import commands
-from ..contract.printed import Host
+from ..contract.printed import Host, document
 from ..contract.request import Variant
 from ..contract.results import Crash, Exercised, Violation
 from ..system.errors import Interrupted
@@ -251,7 +251,7 @@ class LitmusReport:
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as `--json` prints it."""
         rows = tuple(verdict.document for verdict in self.verdicts)
-        return {"schema": 1, **dataclasses.asdict(LitmusDocument(rows, Host(self.seconds)))}
+        return document(LitmusDocument(rows, Host(self.seconds)))
 
 
 def litmus_tests(source: str | os.PathLike[str] | None = None) -> list[LitmusTest]:

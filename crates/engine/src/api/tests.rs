@@ -1,6 +1,8 @@
 //! Each kind of request accepts only its own keys, and a report contains the request that reproduces each violation.
 
 use super::*;
+use crate::config;
+use serde_json::Value;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::Mutex;

@@ -57,7 +57,8 @@ fn of_key(key: &Key) -> Value {
         Values::Steps => json!({"type": "array", "uniqueItems": true, "items": {"oneOf": names()}}),
         Values::TrueOrWhyNot => {
             let why = json!({"type": "string", "minLength": 1, "description": "Why a crash test makes no sense."});
-            json!({"oneOf": [names(), vec![why]].concat()})
+            let values = [names(), vec![why]].concat();
+            json!({"oneOf": values})
         }
     };
     schema["description"] = needing(&(key.meaning)(), key.needs).into();

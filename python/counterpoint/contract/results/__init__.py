@@ -4,10 +4,11 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .catalogue import Design, DesignPart, Fault, Machine, PartValue, Workload
+    from .catalogue import Catalogue, Design, DesignPart, Fault, Machine, PartValue, ProgramForm, Variant, Workload
     from .checks import Check, Cost, CutOff, Example, Finding, FindingClass, FindingKind, NotChecked, Place
     from .documents import build, fits
     from .lines import LineFormat, LineHost, LineRun, ResponseTimes
+    from .recording import TraceWritten
     from .recovery import Boot, KeptBy, Left, Lines, MemoryCost, OnChip, RecoveryCost, SmallBoot, StepCost, Work
     from .runs import (
         AtCrash,
@@ -61,8 +62,8 @@ else:
     __getattr__, __dir__ = names_of(
         __name__,
         {
-            "catalogue": ("Design", "DesignPart", "Fault", "Machine", "PartValue", "Workload"),
             "documents": ("build", "fits"),
+            "recording": ("TraceWritten",),
             "checks": (
                 "Check",
                 "Cost",
@@ -121,6 +122,17 @@ else:
                 "Violation",
                 "WatchedReads",
             ),
+            "catalogue": (
+                "Catalogue",
+                "Design",
+                "DesignPart",
+                "Fault",
+                "Machine",
+                "PartValue",
+                "ProgramForm",
+                "Variant",
+                "Workload",
+            ),
             "recovery": (
                 "Boot",
                 "KeptBy",
@@ -149,6 +161,7 @@ __all__ = [
     "BlameWho",
     "Boot",
     "CacheLevel",
+    "Catalogue",
     "Cause",
     "CauseKind",
     "CauseOutcome",
@@ -192,6 +205,7 @@ __all__ = [
     "Part",
     "PartValue",
     "Place",
+    "ProgramForm",
     "Recorded",
     "Recoveries",
     "RecoveryCost",
@@ -203,6 +217,8 @@ __all__ = [
     "StageTally",
     "Stats",
     "StepCost",
+    "TraceWritten",
+    "Variant",
     "Violation",
     "WatchedReads",
     "Work",
