@@ -144,10 +144,14 @@ fn value_of_the_wrong_kind_is_told_with_its_key() {
         ("points", json!(0), "points: crash points '0' is neither 'all' nor a number of at least 1"),
         ("explore", json!("all"), "explore: 'all' does not exist: schedule, schedules or legal"),
         ("nested", json!("yes"), "nested: invalid type: string \"yes\", expected a boolean"),
+        ("wrappers", json!(["persist", 5]), "wrappers[1]: invalid type: integer `5`, expected a string"),
+        ("omit_annotations", json!([0, -1]), "omit_annotations[1]: invalid value: integer `-1`, expected u64"),
         ("at_event", json!(0), "at_event: 0 is not an event number; the first is 1"),
     ] {
         assert_eq!(sentence(crash_one(&with(key, &value))), told);
     }
+    let told = sentence(run_many(r#"{"runs": [5]}"#, 1, &|_, _| {}, &Arc::default()));
+    assert!(told.starts_with("runs[0]: invalid type: integer `5`, expected a map"), "{told}");
     let both = json!({"design": "secpm", "workload": "array", "points": 5, "at_event": 7});
     assert_eq!(sentence(crash_one(&both)), "points and at_event exclude each other");
 }

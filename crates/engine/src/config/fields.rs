@@ -289,6 +289,13 @@ mod tests {
     }
 
     #[test]
+    fn only_the_first_level_must_take_time() {
+        let refused = |path: &str| Field::at(path).unwrap().check(&Value::from(0)).is_err();
+        let levels = ["l1.latency_cycles", "l2.latency_cycles", "l3.latency_cycles"];
+        assert_eq!(levels.map(refused), [true, false, false]);
+    }
+
+    #[test]
     fn bounds_hold_at_their_edges() {
         let check = |path: &str, value: Value| Field::at(path).unwrap().check(&value).is_ok();
         for field in FIELDS.iter() {
