@@ -99,7 +99,7 @@ def campaign(transactions: int, seed: int, schedules: int, every: int = 1) -> It
             footprint="16KiB",
             transactions=transactions,
             seed=seed,
-            explore=explore,
+            explore=explore,  # type: ignore[arg-type]
             shrink=False,
             blame=False,
             schedules=schedules if explore == "schedules" else None,

@@ -132,7 +132,7 @@ def crash(design: str, choice: random.Random, seed: int, sets: Sequence[str] = (
         transactions=NESTED_TRANSACTIONS if nested else 50,
         nested_depth=nested or None,
         points=DEEP_POINTS if nested > 1 else None,
-        explore=explore,
+        explore=explore,  # type: ignore[arg-type]
         schedules=3 if explore == "schedules" else None,
         cores=cores,
         attack=attack,

@@ -274,7 +274,7 @@ def test_a_command_that_names_the_event_is_run_at_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("explore", ["schedule", "legal"])
-def test_power_fails_only_between_the_marks(explore: str, tmp_path: Path) -> None:
+def test_power_fails_only_between_the_marks(explore: Any, tmp_path: Path) -> None:
     trace = _marked(tmp_path, b"data1", b"data2", b"data3")
 
     def numbers(**region: Any) -> set[int]:
@@ -313,7 +313,7 @@ def test_failure_outside_the_marks_is_not_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("explore", ["schedule", "schedules", "legal"])
-def test_a_command_that_fails_where_nothing_is_lost_is_refused(explore: str, tmp_path: Path) -> None:
+def test_a_command_that_fails_where_nothing_is_lost_is_refused(explore: Any, tmp_path: Path) -> None:
     trace = _marked(tmp_path, b"data1", b"data2", b"data3")
 
     def refused(command: str, **region: Any) -> str:
