@@ -38,7 +38,7 @@
 #define COUNTERPOINT_LINE_BYTES 64
 
 // The end of time: 2^62 ps, 53 days.
-#define COUNTERPOINT_TIME_MAX 4611686018427387904
+#define COUNTERPOINT_TIME_MAX 4611686018427387904ull
 
 // counterpoint_next_event_time: no event follows unless another request is sent.
 #define COUNTERPOINT_NEVER UINT64_MAX

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 /// Bytes in a line.
 pub const LINE_BYTES: usize = 64;
 /// The end of time: 2^62 ps, 53 days.
-pub const TIME_MAX: u64 = 4_611_686_018_427_387_904;
+pub const TIME_MAX: u64 = 4_611_686_018_427_387_904_u64;
 /// counterpoint_next_event_time: no event follows unless another request is sent.
 pub const NEVER: u64 = u64::MAX;
 /// Requestors have numbers below this.

@@ -114,7 +114,7 @@ struct Prepared {
 impl Prepared {
     fn new(request: &Run, cancel: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let Run { common, omitted, timeline, by_line } = request;
-        let (config, design) = common.resolve(&TIMING, &omitted, None)?;
+        let (config, design) = common.resolve(&TIMING, omitted, None)?;
         let mut run = Opened::new(config, design, cancel)?;
         if *by_line {
             if timeline.is_some() {
