@@ -4,8 +4,8 @@
 use super::draft::Draft;
 use crate::config::{nearest, shown, shown_name, unknown_name};
 use crate::parts::{
-    Choice, Domain, DomainReach, DrainPath, EncryptionMode, IntegrityMode, LogMode, RegisterName, ShadowTable,
-    StepName, TreeNodes,
+    CachePads, Choice, CounterKind, Domain, DomainReach, DrainPath, EncryptionMode, IntegrityMode, LogMode,
+    RegisterName, ShadowTable, StepName, TreeNodes, TreePersistence, WriteQueues,
 };
 use strum::VariantArray;
 use toml::Value;
