@@ -31,7 +31,7 @@ fn header() -> String {
 }
 
 #[test]
-fn the_header_is_what_the_sources_say() {
+fn header_is_what_the_sources_say() {
     let path = here("include/counterpoint.h");
     let written = header();
     if std::env::var_os("COUNTERPOINT_WRITE_PAGES").is_some() {
