@@ -158,7 +158,7 @@ def lead() -> str:
 
 def test_a_sweep_of_designs_has_one_machine(cli: Cli) -> None:
     report = sweep_of({"design": DESIGNS, "controller.aes_units": [2, 4]})
-    assert report.to_dict()["machines"] == ("counter-atomicity",)
+    assert report.to_dict()["machines"] == ["counter-atomicity"]
     assert report.frame()["machine"].unique().to_list() == ["counter-atomicity"]
     assert lead().startswith(
         "All of it is on machine counter-atomicity, with values of controller.aes_units as given at each point."
