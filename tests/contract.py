@@ -258,7 +258,7 @@ TYPED = ({order},)
 
 def _python_type(group: Group) -> str:
     told = "".join(
-        report_types.attribute(name, field.get("x-front", field["description"])) for name, field in own(group).items()
+        report_types.attribute(name, field.get("x-python", field["description"])) for name, field in own(group).items()
     )
     typed = "".join(f"    {name}: {_annotation(field)}\n" for name, field in own(group).items())
     return (
@@ -315,7 +315,7 @@ def schema_file(request: str) -> str:
     """docs/schema/REQUEST.json."""
     schema = {key: value for key, value in schemas()[request].items() if key != "x-order"}
     properties = {
-        name: {key: value for key, value in field.items() if key != "x-front"}
+        name: {key: value for key, value in field.items() if key != "x-python"}
         for name, field in fields(request).items()
     }
     document = {"$comment": _WRITTEN, **schema, "properties": properties}

@@ -57,7 +57,7 @@ def causes_page(folder: Path) -> Path:
     trace = folder / "log.cptrace"
     recover = f"{folder / 'log'} {{pool}}"
     verdict = cp.crash("unencrypted", trace, explore="legal", recover=recover)
-    page = cp.write_crash_page(verdict, folder / "causes", workload=trace)
+    page = cp.write_crash_page(verdict, folder / "causes")
     page.write_text(page.read_text().replace(str(folder), SHOWN_FOLDER))
     return page
 
@@ -97,7 +97,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name).resolve()
         browser = playwright.chromium.launch(executable_path=chromium.PATH, args=chromium.FLAGS)
-        page = cp.write_crash_page(verdict, folder, transactions=pages.EXAMPLE_TRANSACTIONS)
+        page = cp.write_crash_page(verdict, folder)
         CRASH.write_bytes(with_text(*crash(browser, page)))
         _record(folder)
         CAUSES.write_bytes(with_text(*causes(browser, causes_page(folder))))

@@ -187,7 +187,7 @@ def _fields(name: str) -> list[tuple[str, str, str]]:
         field, annotation = known[key], _annotation(known[key])
         if key not in schema.get("required", ()):
             annotation = f"{annotation.removesuffix(' | None')} | None = None"
-        meaning = _text(field.get("x-front", field.get("description", "")))
+        meaning = _text(field.get("x-document", field.get("description", "")))
         if not meaning:
             raise ValueError(f"the engine does not say what {key} of {name} is")
         rows[key] = (_field(key), annotation, meaning)
@@ -255,7 +255,7 @@ def keys_table(name: str, head: str = "key") -> str:
     known = _types()[name]["properties"]
     text = f"| {head} | meaning |\n|---|---|\n"
     for key in _order(_types()[name]):
-        told = known[key].get("x-front", known[key].get("description", ""))
+        told = known[key].get("x-document", known[key].get("description", ""))
         meaning = " ".join(re.sub("`None`", "null", told).split()).replace("|", "\\|")
         text += f"| `{key}` | {meaning} |\n"
     return text
@@ -272,10 +272,10 @@ def _published(schema: Any) -> Any:
         return [_published(one) for one in schema]
     if not isinstance(schema, Mapping):
         return schema
-    told = schema.get("x-front", schema.get("description"))
+    told = schema.get("x-document", schema.get("description"))
     # A field may be called description.
     lines = {"description": " ".join(told.split())} if isinstance(told, str) else {}
-    return {**{key: _published(value) for key, value in schema.items() if key != "x-front"}, **lines}
+    return {**{key: _published(value) for key, value in schema.items() if key != "x-document"}, **lines}
 
 
 def schema_files() -> Iterator[tuple[str, str]]:

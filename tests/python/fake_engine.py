@@ -127,8 +127,10 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
     for name in ("at_event", "stages", "nested", "nested_depth"):
         tiny.pop(name, None)
     report: dict[str, Any] = json.loads(_crash(json.dumps(tiny)))
+    stated = {name: value for name, value in report["request"].items() if name not in ("points", "shrink", "blame")}
     return report | {
         "workload": asked["workload"],
+        "request": {**stated, **asked},
         "crash_points": 1000,
         "nested_points": 640 if again else 0,
         "distinct_states": 321,

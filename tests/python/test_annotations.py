@@ -252,6 +252,10 @@ def test_the_annotations_of_a_recorded_program_are_left_out_line_by_line(cli: Cl
     without = cp.crash("sca", trace, omit_annotations=[0, 1, 2, 3])
     assert without.blame is not None
     assert (without.holds, without.blame.who) == (False, "annotations")
+    left_out = "omit_annotations"
+    assert without.request[left_out] == [0, 1, 2, 3] and left_out not in whole.request
+    picture = cp.scene("sca", trace, omit_annotations=without.request[left_out])
+    assert picture["violations"] and not cp.scene("sca", trace)["violations"]
 
 
 @pytest.mark.engine

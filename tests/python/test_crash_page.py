@@ -15,6 +15,7 @@ import counterpoint as cp
 import pictures
 from counterpoint.contract.commands import with_commands
 from counterpoint.contract.results import Crash
+from counterpoint.verbs import api
 
 _FAILS_AT = 142
 """After this event the log line at 0 of write-back on queue must be readable and is not (docs/crash.md)."""
@@ -24,7 +25,7 @@ _LOG_LINE = 'tr[data-address="0"] .state'
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     verdict = cp.crash("write-back", "queue", transactions=20, shrink=False)
-    return cp.write_crash_page(verdict, tmp_path_factory.mktemp("crash") / "deep", transactions=20)
+    return cp.write_crash_page(verdict, tmp_path_factory.mktemp("crash") / "deep")
 
 
 def test_the_page_is_whole_and_small(page: Path) -> None:
@@ -34,6 +35,44 @@ def test_the_page_is_whole_and_small(page: Path) -> None:
     addresses = {part.split('"')[0] for part in text.split("http")[1:]}
     assert addresses == {"://www.w3.org/2000/svg"}, "the name of a format, never fetched"
     assert sorted(file.name for file in page.parent.iterdir()) == ["crash.html", "crash.trace.json"]
+
+
+def test_page_is_drawn_from_a_saved_document(page: Path, tmp_path: Path) -> None:
+    verdict = cp.crash("write-back", "queue", transactions=20, shrink=False)
+    saved = json.loads(json.dumps(verdict.to_dict()))
+    assert cp.write_crash_page(Crash.from_dict(saved), tmp_path).read_text() == page.read_text()
+
+
+def test_page_is_of_the_run_that_was_asked_for(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {
+        "machine": "small",
+        "variant": "published",
+        "set": ["controller.wpq_entries=16"],
+        "transactions": 4,
+        "footprint": "16KiB",
+        "schedule": 1,
+        "leave_out": "mutate-flush",
+        "at_event": 500,
+        "blame": False,
+    }
+    verdict = cp.crash("write-back", "btree", **asked)
+    assert {name: verdict.request[name] for name in asked} == asked | {"footprint": 16 << 10}
+    assert (verdict.request["design"], verdict.request["workload"]) == ("write-back", "btree")
+    assert (verdict.request["seed"], verdict.request["tx_size"], verdict.request["warmup"]) == (1, 256, 0)
+    drawn: list[Any] = []
+    scene = api.scene
+
+    def asked_for(*words: Any, **options: Any) -> dict[str, Any]:
+        drawn.append((words, options))
+        return scene(*words, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "scene", asked_for)
+        cp.write_crash_page(verdict, tmp_path)
+    ((words, options),) = drawn
+    run = {name: value for name, value in verdict.request.items() if name not in ("design", "workload", "blame")}
+    assert words == ("write-back", "btree")
+    assert {name: value for name, value in options.items() if name != "progress"} == run
 
 
 def test_the_trace_has_every_lane_and_its_times_run_forwards(page: Path) -> None:
@@ -64,7 +103,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         verdict = cp.crash(
             design, "btree", attack=["all"], attack_every=8, shrink=False, blame=False, set=sets, **shape
         )
-        pages[name] = cp.write_crash_page(verdict, tmp_path_factory.mktemp(name), set=sets, **shape)
+        pages[name] = cp.write_crash_page(verdict, tmp_path_factory.mktemp(name))
     return pages
 
 
@@ -136,7 +175,7 @@ def test_the_page_opens_at_the_smallest_run_that_fails(tmp_path: Path) -> None:
 
     def opened(**more: Any) -> str:
         verdict = Crash.from_dict(document | more)
-        return cp.write_crash_page(verdict, tmp_path, transactions=200).read_text()
+        return cp.write_crash_page(verdict, tmp_path).read_text()
 
     leak, lost = (document["violations"][0] | change for change in ({"rule": "pad_reuse", "crash_event": 90}, {}))
     assert 'data-open="517"' in opened(violations=[lost, leak]), "the first one"

@@ -27,6 +27,7 @@ from counterpoint.searches.outcome import SearchReport
 from counterpoint.searches.propose import Genetic, Told
 from counterpoint.searches.rules import Learner, Rule, unsound
 from counterpoint.searches.space import Candidate, Dimension, Space
+from counterpoint.verbs import catalogue
 
 SURVIVOR: dict[str, Any] = {
     "name": "survivor",
@@ -247,6 +248,27 @@ def test_finished_runs_are_kept_beside_a_fault_of_the_engine(tmp_path: Path, mon
         computer.ask("run", [{**_RUN, "seed": seed} for seed in (1, 2)])
     with cp.Store(path, read_only=True) as store:
         assert store.database.ask("SELECT count(*) FROM results") == [(1,)]
+
+
+def test_design_file_is_read_once_for_the_keys_of_its_crash_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    design = tmp_path / "mine.toml"
+    design.write_text('base = "secpm"\n')
+    read: list[str] = []
+    described = catalogue.described
+
+    def reading(name: str) -> dict[str, Any]:
+        read.append(name)
+        return described(name)
+
+    monkeypatch.setattr(catalogue, "described", reading)
+    monkeypatch.setattr(computing, "Processes", lambda workers: Inline())
+    tests = [{"design": str(design), "workload": "array", "points": 1, "transactions": n} for n in (1, 2, 3)]
+    with cp.Store(tmp_path / "s.duckdb") as store:
+        computer = computing.Computer(store)
+        assert all(isinstance(answer, dict) for answer in computer.ask("crash", tests))
+    assert len(read) == 1 + len(tests), "once here, and once where each is computed"
 
 
 def test_the_genetic_search_finds_the_same_front_and_is_the_same_twice(

@@ -76,7 +76,7 @@ def test_documents_of_tests_have_the_keys_of_the_engines() -> None:
         ran = cp.run(design, "array", **small).to_dict()
         assert _same(_shape(ran), _shape(fake_engine.run_document({"design": design, "workload": "array"}))), design
     crash = cp.crash("write-back", "array", stages=True, **small).to_dict()
-    asked = {"design": "write-back", "workload": "array", "stages": True}
+    asked = {"design": "write-back", "workload": "array", "stages": True, **small}
     assert _same(_shape(crash), _shape(with_commands(fake_engine.crash_document(asked))))
 
 

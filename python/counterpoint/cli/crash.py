@@ -7,8 +7,7 @@ from typing import Annotated, Unpack
 import typer
 
 from .._engine import InputError
-from ..contract.options import CrashOptions, RunOptions
-from ..contract.request import part
+from ..contract.options import CrashOptions
 from ..system.errors import Interrupted
 from ..verbs import api
 from . import options, screen
@@ -65,17 +64,7 @@ def crash(
         screen.note("no picture: the violation is in a legal state that belongs to no schedule")
     elif out is not None and not interrupted:
         with screen.progress(f"drawing {design} on {workload}") as progress:
-            page = write_crash_page(
-                verdict,
-                out,
-                design=design,
-                workload=workload,
-                at_event=given.get("at_event") if verdict.crash_points else None,
-                schedule=given.get("schedule"),
-                leave_out=given.get("leave_out"),
-                progress=progress,
-                **part(RunOptions, given),
-            )
+            page = write_crash_page(verdict, out, progress=progress)
         screen.note(f"page: {page}")
         if verdict.causes is None:
             screen.note(f"trace for Perfetto: {page.with_name('crash.trace.json')}")

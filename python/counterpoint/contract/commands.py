@@ -57,6 +57,10 @@ def with_commands(report: Mapping[str, Any]) -> dict[str, Any]:
     run = report["reproduce"]
     document = {key: value for key, value in report.items() if key != "reproduce"}
 
+    if "watch_reads" in document["request"]:
+        # What watches is found again where the request is made again.
+        document["request"] = {**document["request"], "watch_reads": True}
+
     def shown(found: Mapping[str, Any]) -> dict[str, Any]:
         return {**found, "reproduce": crash_command({**run, **found["reproduce"]})}
 

@@ -76,6 +76,12 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
     ),
     "schedule": ("count", "--schedule", "N", "Explore this schedule; 0 (default) is the machine's own."),
     "fault": ("name", "--fault", "FAULT", "Switch off a mechanism of the design, see `counterpoint faults`."),
+    "omit_annotations": (
+        "counts",
+        "--omit-annotations",
+        "N",
+        "Leave out annotation N of a recorded program, counted from 0; repeatable.",
+    ),
     "from_mark": ("name", "--from-mark", "TEXT", "Crash only after this mark of a recorded program."),
     "to_mark": ("name", "--to-mark", "TEXT", "Crash only before this mark of a recorded program."),
     "nested": ("flag", "--nested", None, "Cut power again after every step of recovery."),
@@ -93,12 +99,6 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
         "Classes of legal states to judge at a fence, at least 1; default 50000, of a recorded program 256 memories.",
     ),
     "schedules": ("count", "--schedules", "N", "How many schedules to explore, at least 1; default 16."),
-    "omit_annotations": (
-        "counts",
-        "--omit-annotations",
-        "N",
-        "Leave out annotation N of a recorded program, counted from 0; repeatable.",
-    ),
     "attack": (
         "names",
         "--attack",

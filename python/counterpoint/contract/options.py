@@ -206,12 +206,14 @@ class SceneOptions(RunOptions, total=False):
         fault: the name of a mechanism of the design to switch off, one of `faults()`.
         leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs
             have it.
+        omit_annotations: numbers of annotations to leave out of a recorded program, from 0.
     """
 
     at_event: Annotated[int | None, count]
     schedule: Annotated[int | None, count]
     fault: Annotated[str | None, check_name]
     leave_out: Annotated[str | None, check_leave_out]
+    omit_annotations: Annotated[Iterable[int] | None, counts]
 
 
 class CrashOptions(RunOptions, total=False):
@@ -227,6 +229,7 @@ class CrashOptions(RunOptions, total=False):
         fault: the name of a mechanism of the design to switch off, one of `faults()`.
         leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs
             have it.
+        omit_annotations: numbers of annotations to leave out of a recorded program, from 0.
         explore: `"schedule"` (default), the one that this machine and seed give; `"schedules"`, that and others, which
             prefetches at random moments disturb; or `"legal"`: at every fence of the program every durable state that
             the persistency model and the rules of the hardware allow. A recorded program needs `recover` for that, and
@@ -236,7 +239,6 @@ class CrashOptions(RunOptions, total=False):
             bounded.
         schedules: how many schedules; default 16.
         schedule: number of one schedule; 0 (default) is that of the machine itself.
-        omit_annotations: numbers of annotations to leave out of a recorded program, from 0.
         attack: what an attacker does to the media: names of attacks, or `"all"`. One change of each kind is tried in
             each durable state, with and without another power cut during the boot, and before each access of the
             running machine to memory.
@@ -275,11 +277,11 @@ class CrashOptions(RunOptions, total=False):
     nested_depth: Annotated[int | None, count]
     fault: Annotated[str | None, check_name]
     leave_out: Annotated[str | None, check_leave_out]
+    omit_annotations: Annotated[Iterable[int] | None, counts]
     explore: Annotated[Literal["schedule", "schedules", "legal"] | None, check_name]
     states: Annotated[int | None, count]
     schedules: Annotated[int | None, count]
     schedule: Annotated[int | None, count]
-    omit_annotations: Annotated[Iterable[int] | None, counts]
     attack: Annotated[Iterable[str] | None, check_names]
     attack_every: Annotated[int | None, count]
     stages: Annotated[bool, flag]

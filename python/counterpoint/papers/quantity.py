@@ -23,7 +23,7 @@ def _runtime(run: Document) -> float | None:
 
 
 def _execution_time(run: Document) -> float | None:
-    return 1e9 / run["throughput_tps"] if run["throughput_tps"] else None
+    return None if run["throughput_tps"] is None else 1e9 / run["throughput_tps"]
 
 
 def _percent(value: float | None) -> float | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any
 
-from ..contract.options import RunOptions
+from ..contract.options import SceneOptions
+from ..contract.request import part
 from ..contract.results import Crash, RecoveryCost
 from ..system.files import prepare_folder, write_json, write_text
 
@@ -109,32 +110,22 @@ def write_crash_page(
     verdict: Crash,
     folder: str | os.PathLike[str],
     *,
-    design: str | os.PathLike[str] | None = None,
-    workload: str | os.PathLike[str] | None = None,
-    at_event: int | None = None,
-    schedule: int | None = None,
-    leave_out: str | None = None,
     progress: Progress | None = None,
-    **options: Unpack[RunOptions],
 ) -> Path:
     """Writes `crash.html`, and the same window as `crash.trace.json`, into a folder; returns the path of the page.
 
     A verdict over the legal states of a recorded program has no window: its page has the causes with their source
     lines, as far as the source files are there, and nothing is simulated.
 
-    The page opens at the smallest run known to fail, else at the first crash from which recovery fails, else at the
-    first violation, else in the middle of the beginning of the run, which is simulated once more for it.
+    The page opens at the event that was asked for, else at the smallest run known to fail, else at the first crash from
+    which recovery fails, else at the first violation, else in the middle of the beginning of the run. The run is
+    simulated once more for it, as the verdict's `request` states it.
 
     Args:
-        verdict: the result of `crash`.
+        verdict: the result of `crash`, or of `Crash.from_dict` on a document of `crash --json`. The files that its
+            request names must be where they were.
         folder: created if it is missing.
-        design: the path of the design file that was crashed; default the design of the verdict's name.
-        workload: the workload, if it is a trace that has moved since; default the verdict's.
-        at_event: the crash that it opens at, rather than these.
-        schedule: the one that is drawn where no violation names another.
-        leave_out: as for `crash`.
         progress: told how far the simulation is.
-        **options: as for `crash`; the run is only the same if they are.
 
     Raises:
         InputError: bad input, or the folder cannot be written to.
@@ -146,16 +137,9 @@ def write_crash_page(
     path = prepare_folder(folder)
     if verdict.causes is not None:
         return write_text(path / "crash.html", causes_page.render(verdict))
-    event, smaller = crash_page.opening(verdict) if at_event is None else (at_event, {})
-    scene = api.scene(
-        verdict.design if design is None else design,
-        verdict.workload if workload is None else workload,
-        at_event=event,
-        fault=verdict.document.get("fault"),
-        leave_out=leave_out,
-        progress=progress,
-        **{"schedule": schedule, **options, **smaller},
-    )
+    event, smaller = crash_page.opening(verdict)
+    asked: dict[str, Any] = {**part(SceneOptions, verdict.request), "at_event": event, **smaller}
+    scene = api.scene(verdict.request["design"], verdict.request["workload"], progress=progress, **asked)
     write_json(crash_page.trace(scene), path / "crash.trace.json")
     return write_text(path / "crash.html", crash_page.render(scene, verdict))
 

@@ -20,9 +20,11 @@ _SHAPE = ("transactions", "tx_size", "footprint", "cores", "schedule")
 def opening(verdict: Crash) -> tuple[int | None, dict[str, Any]]:
     """The crash at which the page opens, and in what the run that shows it differs from the one judged.
 
-    The first of the smallest runs, else the first violation, which are those that lose data if any are; None where
-    nothing is wrong.
+    The event that was asked for; else the first of the smallest runs, else the first violation, which are those that
+    lose data if any are; None where nothing is wrong.
     """
+    if verdict.crash_points and "at_event" in verdict.request:
+        return verdict.request["at_event"], {}
     for smaller in verdict.shrunk:
         return smaller.crash_event, {"warmup": 0} | {name: getattr(smaller, name) for name in _SHAPE}
     for violation in verdict.violations:

@@ -95,8 +95,6 @@ def _per_transaction(rows: pl.DataFrame) -> pl.DataFrame:
         return rows
     some = pl.col(measured) > 0
     columns = [pl.when(some).then(pl.col("nvm_writes") / pl.col(measured)).alias(_WRITES)]
-    if "throughput_tps" in rows.columns:
-        columns.append(pl.when(some).then(pl.col("throughput_tps")).alias("throughput_tps"))
     if "simulated_ns" in rows.columns:
         columns.append(pl.when(~some).then(pl.col("simulated_ns")).alias(_WHOLE))
         columns.append(pl.when(~some).then(pl.col("nvm_writes")).alias(_ALL_WRITES))

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -105,6 +106,8 @@ class Computer:
         self._store, self._answers = store, Answers(store)
         self._workers, self._cluster = workers, cluster
         self._build = catalogue.engine_build()
+        # Design files count as they were when they were first read; workers that read others say so.
+        self._design_content = cache(keys.design_content)
         self._executor: Executor | None = None
         self._known: dict[str, Answer] = {}
         self.computed = 0
@@ -153,7 +156,7 @@ class Computer:
 
     def _key(self, kind: Kind, request: Request) -> str:
         if kind != "run":
-            return keys.answer_key(kind, request, self._build)
+            return keys.answer_key(kind, request, self._build, self._design_content)
         try:
             return keys.key(api.resolve_request(request), self._build)
         except InputError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,20 @@ def key(resolved: Mapping[str, Any], build: str) -> str:
     return _digest([build, {**resolved, "workload": _content(str(resolved["workload"]))}])
 
 
-def answer_key(kind: str, request: Mapping[str, Any], build: str) -> str:
-    """The key of another question to the engine: the digest of its kind, its request, and what its files say."""
+def design_content(name: str) -> object:
+    """What a design file and those that it builds on say; a name that is none of a file stays as it is."""
+    return name if name in _names() or not is_file(name) else catalogue.described(name)
+
+
+def answer_key(
+    kind: str, request: Mapping[str, Any], build: str, content: Callable[[str], object] = design_content
+) -> str:
+    """The key of another question to the engine: the digest of its kind, its request, and what its files say.
+
+    `content` gives what the design file of the request says; a caller that asks much about one reads it once.
+    """
     files = [_content(str(request[name])) for name in ("workload", "machine") if name in request]
-    design = _design(str(request["design"])) if "design" in request else None
+    design = content(str(request["design"])) if "design" in request else None
     return _digest([build, kind, request, files, design])
 
 
@@ -59,11 +69,6 @@ def _content(name: str) -> str:
         return _file_digest(name, found.st_size, found.st_mtime_ns)
     except OSError as error:
         raise InputError(f"'{name}' cannot be read: {reason(error)}") from None
-
-
-def _design(name: str) -> object:
-    """What a design file and those that it builds on say; a name that is none of a file stays as it is."""
-    return name if name in _names() or not is_file(name) else catalogue.described(name)
 
 
 @cache

@@ -4,7 +4,7 @@ use crate::config::{self, Machine, Variant};
 use crate::design::{self, faults::Fault};
 use crate::message::ProgramForm;
 use crate::parts::Design;
-use crate::run::{ENGINE_BUILD, ENGINE_VERSION};
+use crate::stats::{ENGINE_BUILD, ENGINE_VERSION};
 use crate::workload::{WORKLOADS, WorkloadInfo};
 use schemars::JsonSchema;
 use serde::Serialize;

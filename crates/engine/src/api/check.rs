@@ -3,12 +3,12 @@
 use super::Progress;
 use super::request::{self, Check, Common, Omitted, TIMING};
 use super::runs::{Opened, unless_interrupted};
+use crate::assembly::host_memory::{self, Needs, Purpose};
 use crate::check::{CheckSettings, CostCase};
 use crate::config::RunConfig;
 use crate::kernel::{ConfigError, Failure, workers};
 use crate::parts::Design;
 use crate::run::Source;
-use crate::run::host_memory::{self, Needs, Purpose};
 use crate::trace::Steps;
 use crate::workload;
 use serde_json::json;

@@ -5,8 +5,9 @@ use super::named::{checked_event, seeded_fault};
 use super::request::{self, Broken, CRASH, Common, Crash, Explore, Given, Window};
 use super::runs::{Opened, unless_interrupted};
 use super::{Progress, processors};
-use crate::assembly::memory_map;
-use crate::config::{self, RunConfig};
+use crate::assembly;
+use crate::assembly::host_memory::{self, Needs, Purpose};
+use crate::config::RunConfig;
 use crate::crash::{
     Asked, Blame, CrashCase, CrashPlan, CrashReport, Exploration, ExploreOn, Reach, Region, blame, check_crashable,
     shrink,
@@ -16,7 +17,6 @@ use crate::kernel::{ConfigError, Failure, workers};
 use crate::legal_states::{self, explore_legal};
 use crate::parts::Design;
 use crate::recorded_states::{self, RecordedLegal, explore_recorded};
-use crate::run::host_memory::{self, Needs, Purpose};
 use crate::run::{Annotated, Source};
 use crate::user_recovery::{OwnRecovery, Preflight, RecoverySettings, TIMEOUT_SECONDS};
 use serde::Serialize;
@@ -42,7 +42,7 @@ struct Answer<'a, T> {
 }
 
 fn answer<T: Serialize>(report: &T, reproduce: &Crash) -> String {
-    let answer = Answer { report, reproduce: request::said(reproduce) };
+    let answer = Answer { report, reproduce: request::stated(reproduce) };
     serde_json::to_string(&answer).expect("a report serialises")
 }
 
@@ -62,7 +62,6 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
 fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_>) -> Result<String, Failure> {
     let cancel = budget.end();
     let mut run = open(&request.common, &request.broken, cancel)?;
-    run.source.omit_annotations(&request.omit_annotations)?;
     // Not every format has places.
     let _ = run.source.watch_sites();
     let region = unless_interrupted(cancel, request.region(&run).map_err(Failure::from))?;
@@ -74,8 +73,9 @@ fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_
         request.explored(&run.config, &run.design, &run.source)?;
         preflight(call.recovery.as_mut(), &run, exploration.region, cancel)?;
     }
-    let again = request.again(&run);
+    let (asked, again) = (request::stated(&request.answered(&run)), request.again(&run));
     let mut report = call.explore(&run, &exploration, Reach::AsAsked)?;
+    report.request = asked;
     report.coverage += &request.describe_region();
     report.assumed = run.source.assumed();
     report.trace_lacks = run.source.lacks().to_vec();
@@ -136,8 +136,7 @@ impl Call<'_> {
         exploration: &Exploration,
         reach: Reach,
     ) -> Result<CrashReport, Failure> {
-        config::validate_run(config)?;
-        memory_map::validate(config, design)?;
+        assembly::validate(config, design)?;
         let report = self.explore(&Opened::new(config.clone(), design.clone(), self.cancel)?, exploration, reach)?;
         // The analysis of a verdict needs complete explorations.
         if report.interrupted { Err(Failure::Cancelled) } else { Ok(report) }
@@ -309,12 +308,23 @@ impl Crash {
         })
     }
 
+    /// What the verdict answers: this request, with the defaults of its run stated, without where and how it is computed.
+    fn answered(&self, run: &Opened) -> Self {
+        Self {
+            common: self.common.again(&run.config, run.source.is_trace()),
+            workers: None,
+            recover_jobs: None,
+            recover_folder: None,
+            recover_keep: None,
+            ..self.clone()
+        }
+    }
+
     /// A request for this run again, without crash points.
     fn again(&self, run: &Opened) -> Self {
         Self {
             common: self.common.again(&run.config, run.source.is_trace()),
             broken: self.broken.clone(),
-            omit_annotations: self.omit_annotations.clone(),
             recover: self.recover.clone(),
             recover_timeout: self.recover_timeout,
             no_preflight: self.no_preflight,
@@ -328,7 +338,8 @@ impl Crash {
 
 fn open(common: &Common, broken: &Broken, cancel: &Arc<AtomicBool>) -> Result<Opened, Failure> {
     let (config, design) = common.resolve(&CRASH, &broken.omitted, seeded_fault(broken.fault.as_deref())?)?;
-    let run = Opened::new(config, design, cancel)?;
+    let mut run = Opened::new(config, design, cancel)?;
+    run.source.omit_annotations(&broken.omit_annotations)?;
     host_memory::check([Needs::of(&run.config, &run.design, Purpose::Crash)].into_iter(), 1)?;
     Ok(run)
 }

@@ -54,7 +54,7 @@ pub fn describe_design(name_or_path: &str) -> Result<String, ConfigError> {
 /// The parts of the design `name_or_path` in a reading with each of `stated` (`key=value`) in place of its own, as JSON, without
 /// those that then have no effect.
 pub fn effective_parts(name_or_path: &str, variant: &str, stated: &[&str]) -> Result<String, ConfigError> {
-    let variant = request::named_variant(variant).map_err(|what| ConfigError(format!("variant {what}")))?;
+    let variant = request::named(variant).map_err(|what| ConfigError(format!("variant {what}")))?;
     Ok(json!(design::effective_parts(name_or_path, variant, stated)?).to_string())
 }
 

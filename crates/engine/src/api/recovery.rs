@@ -3,8 +3,8 @@
 use super::Progress;
 use super::request::{self, Recovery, Setting};
 use super::runs::unless_interrupted;
-use crate::assembly::encryption;
-use crate::config::CORES_MAX;
+use crate::assembly;
+use crate::config::{CORES_MAX, Machine};
 use crate::design::{self, OnMachine};
 use crate::kernel::{ConfigError, Failure};
 use crate::recovery_cost::{CostReport, PAPERS_NS_PER_LINE, cost, sized, small};
@@ -29,8 +29,8 @@ pub fn recovery(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> 
     let (memory, cache) = (or_own(memory), or_own(cache));
     let pairs = memory.iter().flat_map(|&bytes| cache.iter().map(move |&cache| (bytes, cache)));
     // All sizes are checked before anything is computed.
-    let machines = pairs.map(|(bytes, cache)| sized(&machine, bytes, cache)).collect::<Result<Vec<_>, _>>()?;
-    machines.iter().try_for_each(|machine| encryption::check(machine, &design))?;
+    let machines: Vec<Machine> = pairs.map(|(bytes, cache)| sized(&machine, bytes, cache)).collect();
+    machines.iter().try_for_each(|machine| assembly::validate_machine(machine, &design))?;
     let total = machines.len() as u64 + u64::from(measure);
     let small = if measure { unless_interrupted(cancel, small(&design, &machine, cancel))? } else { None };
     let mut costs = Vec::with_capacity(machines.len());

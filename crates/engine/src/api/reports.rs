@@ -14,7 +14,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 /// The JSON Schema of each kind of report, by the type that has it in the front, as JSON. Beside what JSON Schema has, `required`
-/// lists the fields in their order, and `x-front` is what a field means in the front, which writes it otherwise.
+/// lists the fields in their order, and `x-document` is what a field means in the document of the front, which writes it otherwise.
 pub fn report_schemas() -> String {
     json!({
         "Run": schema::<RunReport>(),

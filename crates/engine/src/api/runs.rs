@@ -2,12 +2,12 @@
 
 use super::request::{self, Run, TIMING};
 use super::{Progress, Session, lines};
+use crate::assembly::host_memory::{self, Needs, Purpose};
 use crate::assembly::memory_map;
 use crate::attribution::{Places, SiteWatch, by_line};
 use crate::config::RunConfig;
 use crate::kernel::{ConfigError, Failure, workers};
 use crate::parts::Design;
-use crate::run::host_memory::{self, Needs, Purpose};
 use crate::run::{Bases, Source, simulate, simulate_observed};
 use crate::timeline::Timeline;
 use crate::workload::BaseKey;

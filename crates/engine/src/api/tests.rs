@@ -82,7 +82,6 @@ fn key_of_another_kind_of_request_is_refused() {
         ("stages", json!(true)),
         ("shrink", json!(false)),
         ("blame", json!(false)),
-        ("omit_annotations", json!([0])),
         ("recover", json!("true {pool}")),
         ("recover_timeout", json!(5)),
         ("recover_jobs", json!(1)),
@@ -99,7 +98,8 @@ fn key_of_another_kind_of_request_is_refused() {
         let resolved = resolve(&with(key, value).to_string()).unwrap_err();
         assert_eq!(resolved.0, format!("{key}: a run {only}"));
     }
-    for (key, value) in [("fault", json!("staging-register")), ("at_event", json!(5)), ("schedule", json!(1))] {
+    let of_both = [("fault", json!("staging-register")), ("at_event", json!(5)), ("omit_annotations", json!([0]))];
+    for (key, value) in of_both {
         let only = "only a crash exploration and a picture of a crash do";
         assert_eq!(sentence(run_one(&with(key, &value))), format!("{key}: a run does not take it, {only}"));
     }

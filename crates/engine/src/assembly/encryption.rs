@@ -49,7 +49,6 @@ pub(crate) fn encryption_parts(
             random: Random::stream(seed, "log.initial-vectors"),
         });
     }
-    check(machine, design)?;
     let scheme = parts.scheme(&machine.counters);
     let integrity = integrity_parts(machine, design, &keys, base.as_ref());
     // With MACs, a line that its counter does not call unwritten must have one, so page re-encryption writes it.
@@ -131,7 +130,7 @@ fn room_in_nodes(machine: &Machine, design: &Design) -> Result<(), ConfigError> 
 }
 
 /// Refuses parts of `design` that cannot be combined with the counters of `machine`.
-pub(crate) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
+pub(super) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
     let Some(parts) = design.encryption else { return Ok(()) };
     let scheme = parts.scheme(&machine.counters);
     room_for_group(machine, design)?;

@@ -2,34 +2,11 @@
 //! shadow cache is.
 
 use crate::cache;
-use crate::config::{BatterySupply, ByteSize, Geometry, Machine, RunConfig};
+use crate::config::{BatterySupply, Geometry, Machine};
 use crate::kernel::ConfigError;
 use crate::layout::ShadowRegion;
 use crate::message::{LINE_BYTES, Line};
 use crate::parts::{Battery, Design};
-
-/// Checks that the machine of `config` has what `design` needs; the error is one sentence.
-pub fn validate(config: &RunConfig, design: &Design) -> Result<(), ConfigError> {
-    let RunConfig { machine, cores, footprint, .. } = config;
-    cache::check(machine, design.cache_pads)
-        .map_err(|what| ConfigError(format!("design '{}' on machine '{}': {what}", design.name, machine.name)))?;
-    battery(design, machine)?;
-    let shadow = shadow_bytes(machine, design, *cores);
-    let capacity = program_capacity(machine, design, *cores);
-    let ring = machine.program.log_ring;
-    if shadow > 0 && footprint.saturating_add(u64::from(*cores) * ring.0) > capacity {
-        return Err(ConfigError(format!(
-            "footprint = {} and {cores} log rings of {ring} do not fit below the shadow cache of design '{}': its {} leave \
-             {capacity} of the {} bytes that device.capacity = {} has for programs",
-            ByteSize(*footprint),
-            design.name,
-            ByteSize(shadow),
-            Geometry::of(machine).program_capacity(),
-            machine.device.capacity
-        )));
-    }
-    Ok(())
-}
 
 /// What the battery of `machine` supports with `design`.
 pub fn supplied(design: &Design, machine: &Machine) -> Battery {
@@ -86,13 +63,24 @@ pub fn shadow_region(machine: &Machine, design: &Design, cores: u16) -> Option<S
     })
 }
 
-/// Bytes for programs with `design`, from address 0: what the shadow cache leaves. Zero if it leaves nothing, which
-/// [`validate`] refuses.
+/// Bytes for programs with `design`, from address 0: what the shadow cache leaves. Zero if it leaves nothing.
 pub fn program_capacity(machine: &Machine, design: &Design, cores: u16) -> u64 {
     Geometry::of(machine).program_capacity().saturating_sub(shadow_bytes(machine, design, cores))
 }
 
-fn shadow_bytes(machine: &Machine, design: &Design, cores: u16) -> u64 {
+/// [`program_capacity`] beside one core; refuses a memory that leaves nothing.
+pub fn room(machine: &Machine, design: &Design) -> Result<u64, ConfigError> {
+    match program_capacity(machine, design, 1) {
+        0 => Err(ConfigError(format!(
+            "device.capacity = {} leaves nothing for programs under design '{}'",
+            machine.device.capacity, design.name
+        ))),
+        capacity => Ok(capacity),
+    }
+}
+
+/// Bytes of the shadow cache, with its metadata.
+pub(super) fn shadow_bytes(machine: &Machine, design: &Design, cores: u16) -> u64 {
     match design.drain() {
         Some(drain) if drain.uses_shadow() => ShadowRegion::bytes(cache::data_slots(machine, cores, design.cache_pads)),
         _ => 0,
@@ -102,7 +90,8 @@ fn shadow_bytes(machine: &Machine, design: &Design, cores: u16) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Variant, load_machine, preset};
+    use crate::assembly::validate;
+    use crate::config::{RunConfig, Variant, load_machine, preset};
     use crate::design;
 
     fn find(name: &str) -> Design {

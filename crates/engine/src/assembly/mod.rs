@@ -5,12 +5,17 @@
 //!                             -> memory_map (what lies where)      -> System: every stage
 //! ```
 
-pub(crate) mod encryption;
+mod encryption;
+mod figures;
+pub(crate) mod host_memory;
 mod line_system;
 pub mod memory_map;
 mod system;
+mod validate;
 
 pub(crate) use encryption::{boot_codec, encryption_parts};
+pub(crate) use figures::Figures;
 pub use line_system::LineSystem;
 pub(crate) use line_system::controller;
 pub use system::{Job, System};
+pub use validate::{validate, validate_machine};

@@ -1,11 +1,10 @@
 //! What is pending of one line: its stores that are not durable, and the flushes that no fence has completed.
 //!
-//! Stores are kept in groups, because a program may store to a line for ever. Stores to a line become durable in their
-//! order, so a flush covers all of them: a store after a flush begins a new batch, and a flush covers every batch up to
-//! the newest.
+//! Stores are kept in groups, because a program may store to a line for ever. No flush lies between the stores of a group.
 
 use crate::message::{LINE_BYTES, Site};
 use crate::trace::FileLine;
+use crate::trace::pending::{Flush, Flushes, Store};
 use std::ops::Range;
 
 /// An operation, for a finding to point at.
@@ -36,7 +35,6 @@ pub(super) struct Stores {
     pub site: Site,
     pub thread: u64,
     pub past_caches: bool,
-    pub batch: u64,
     /// After a flush of the line by the same thread that no fence had completed.
     pub late: bool,
     /// A mark has reported them.
@@ -56,6 +54,18 @@ pub(super) struct Stores {
     pub by_chance: Option<Site>,
 }
 
+impl Store for Stores {
+    fn step(&self) -> u64 {
+        self.first.step
+    }
+    fn thread(&self) -> u64 {
+        self.thread
+    }
+    fn past_caches(&self) -> bool {
+        self.past_caches
+    }
+}
+
 impl Stores {
     /// Whether they change a byte of this range of addresses.
     pub fn meets(&self, range: &Range<u64>) -> bool {
@@ -67,8 +77,8 @@ impl Stores {
 
     fn joins(&self, other: &Stores) -> bool {
         let key = |stores: &Stores| {
-            let Stores { site, thread, past_caches, batch, late, told, scratch, by_chance, .. } = *stores;
-            (site, thread, past_caches, batch, late, told, scratch, by_chance)
+            let Stores { site, thread, past_caches, late, told, scratch, by_chance, .. } = *stores;
+            (site, thread, past_caches, late, told, scratch, by_chance)
         };
         key(self) == key(other) && self.relied_at.is_none() && other.relied_at.is_none()
     }
@@ -85,12 +95,10 @@ impl Stores {
 /// The pending state of a line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending {
-    batch: u64,
-    /// A flush has followed the newest store: the next one begins a new batch.
-    closed: bool,
     pub stores: Vec<Stores>,
-    /// Threads that have flushed the line without a fence afterwards, and up to which batch.
-    flushes: Vec<(u64, u64)>,
+    /// The step of the newest store, or 0.
+    newest: u64,
+    flushes: Flushes,
 }
 
 impl Pending {
@@ -110,78 +118,55 @@ impl Pending {
         self.stores.is_empty() && self.flushes.is_empty()
     }
 
-    /// Adds a store; sets its batch and whether it is late.
+    /// Adds a store, and sets whether it is late.
     pub fn store(&mut self, mut stored: Stores) {
-        if self.closed {
-            self.batch += 1;
-            self.closed = false;
-        }
-        stored.batch = self.batch;
-        stored.late = !stored.past_caches && self.flushes.iter().any(|(thread, _)| *thread == stored.thread);
+        stored.late = !stored.past_caches && self.flushes.of(stored.thread).is_some();
         for old in &mut self.stores {
             old.links.retain(|link| stored.mask & 0xff << (8 * link.word) == 0);
         }
-        match self.stores.iter_mut().rev().find(|old| old.joins(&stored)) {
-            Some(old) => old.join(stored),
-            None => self.stores.push(stored),
-        }
+        self.newest = stored.step();
+        add(&mut self.stores, &self.flushes, stored);
     }
 
     /// Whether a flush by `thread` would cover a store that its earlier flushes do not cover.
     pub fn needs_flush(&self, thread: u64) -> bool {
-        let covered = self.flushed_by(thread);
-        self.stores.iter().any(|stores| !stores.past_caches && covered.is_none_or(|batch| batch < stores.batch))
-    }
-
-    fn flushed_by(&self, thread: u64) -> Option<u64> {
-        self.flushes.iter().find(|(by, _)| *by == thread).map(|(_, batch)| *batch)
+        let covered = self.flushes.of(thread).map(|flush| flush.step);
+        self.stores.iter().any(|stores| !stores.past_caches && covered.is_none_or(|step| step < stores.step()))
     }
 
     /// Whether a flush covers `stores`, and its fence has not come.
     pub fn is_flushed(&self, stores: &Stores) -> bool {
-        !stores.past_caches && self.flushes.iter().any(|(_, batch)| *batch >= stores.batch)
+        !stores.past_caches && self.flushes.covering(stores).is_some()
     }
 
-    /// A flush by `thread` that its next fence completes.
-    pub fn flush(&mut self, thread: u64) {
-        self.closed = true;
-        match self.flushes.iter_mut().find(|(by, _)| *by == thread) {
-            Some((_, batch)) => {
-                let was = std::mem::replace(batch, self.batch);
-                if was != self.batch {
-                    self.compact();
-                }
+    /// A flush by `thread` at this step and `site` that its next fence completes.
+    pub fn flush(&mut self, thread: u64, step: u64, site: Site) {
+        let old = self.flushes.add(Flush { thread, site, step, newest: self.newest, by_chance: None });
+        // Groups that no flush separates any more become one, so that a line that is stored to and flushed for ever without
+        // a fence does not grow.
+        if old.is_some_and(|old| self.stores.iter().any(|stores| old.step < stores.step())) {
+            for group in std::mem::take(&mut self.stores) {
+                add(&mut self.stores, &self.flushes, group);
             }
-            None => self.flushes.push((thread, self.batch)),
         }
     }
 
     /// A flush that needs no fence. Returns what it makes durable.
     pub fn flush_at_once(&mut self) -> Vec<Stores> {
-        self.closed = true;
-        self.flushes.clear();
-        self.take(|stores| !stores.past_caches)
+        let durable = self.flushes.at_once();
+        self.take(durable)
     }
 
     /// A fence of `thread`. Returns what it makes durable.
     pub fn fence(&mut self, thread: u64) -> Vec<Stores> {
-        let covered = self.flushed_by(thread);
-        // What other flushes cover up to there is durable as well.
-        self.flushes.retain(|(by, batch)| *by != thread && covered.is_none_or(|covered| *batch > covered));
-        self.take(|stores| match stores.past_caches {
-            true => stores.thread == thread,
-            false => covered.is_some_and(|batch| stores.batch <= batch),
-        })
+        let durable = self.flushes.fence(thread);
+        self.take(durable)
     }
 
     /// A locked instruction of `thread` at `site` has completed by chance what a fence would complete.
     pub fn fence_by_chance(&mut self, thread: u64, site: Site) {
-        let covered = self.flushed_by(thread);
-        let completes = |stores: &Stores| match stores.past_caches {
-            true => stores.thread == thread,
-            false => covered.is_some_and(|batch| stores.batch <= batch),
-        };
-        for stores in self.stores.iter_mut().filter(|stores| completes(stores)) {
+        let completed = self.flushes.completed_by::<Stores>(thread);
+        for stores in self.stores.iter_mut().filter(|stores| completed(stores)) {
             stores.by_chance.get_or_insert(site);
         }
     }
@@ -189,22 +174,12 @@ impl Pending {
     fn take(&mut self, durable: impl Fn(&Stores) -> bool) -> Vec<Stores> {
         self.stores.extract_if(.., |stores| durable(stores)).collect()
     }
+}
 
-    /// Puts batches together that no flush tells apart any more, so that a line that is stored to and flushed for ever
-    /// without a fence does not grow.
-    fn compact(&mut self) {
-        let Pending { flushes, stores, batch: newest, .. } = self;
-        for group in stores.iter_mut() {
-            let until = flushes.iter().map(|(_, batch)| *batch).filter(|batch| *batch >= group.batch).min();
-            group.batch = until.unwrap_or(*newest);
-        }
-        let mut kept: Vec<Stores> = Vec::with_capacity(stores.len());
-        for group in stores.drain(..) {
-            match kept.iter_mut().find(|old| old.joins(&group)) {
-                Some(old) => old.join(group),
-                None => kept.push(group),
-            }
-        }
-        *stores = kept;
+/// Adds a store or a group of them to `stores`, in the newest group that it belongs to.
+fn add(stores: &mut Vec<Stores>, flushes: &Flushes, added: Stores) {
+    match stores.iter_mut().rev().find(|old| old.joins(&added) && !flushes.separate(&**old, &added)) {
+        Some(old) => old.join(added),
+        None => stores.push(added),
     }
 }

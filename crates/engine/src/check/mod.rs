@@ -2,7 +2,7 @@
 //! useless. The trace alone decides (docs/check.md).
 //!
 //! ```text
-//! steps of the trace -> state (what is pending of each line; order: what is overtaken) -> found (by kind and place)
+//! steps of the trace -> state (line: what is pending; order: what is overtaken) -> found (by kind and place)
 //! places (what the object files say, without wrappers) -> report (by source line) -> cost (replays without them)
 //!                                                      -> annotated (the program's annotations by source line)
 //! ```

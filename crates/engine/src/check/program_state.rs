@@ -1,7 +1,6 @@
 //! The state of memory while the steps of a program go by, and what is found on the way.
 //!
-//! The rules are those of x86 (docs/check.md): `clwb` and `clflushopt` cover a line at the next fence of their thread,
-//! `clflush` at once, and a non-temporal store is durable at the next fence of its thread.
+//! The rules are those of x86 (`trace/pending.rs`, docs/check.md).
 
 use super::found::Findings;
 use super::kind::Kind;
@@ -148,7 +147,6 @@ impl ProgramState {
             site: step.site,
             thread: step.thread,
             past_caches: way.past_caches(),
-            batch: 0,
             late: false,
             told: false,
             scratch,
@@ -210,6 +208,7 @@ impl ProgramState {
             self.findings.operation(kind, step.site, moment, Some(number));
         }
         self.flushed_by(step.thread, at.line);
+        let now = self.step;
         let pending = self.lines.entry(at.line).or_default();
         if kind == FlushKind::Clflush {
             let durable = pending.flush_at_once();
@@ -218,7 +217,7 @@ impl ProgramState {
             }
             self.durable(vec![(at.line, durable)]);
         } else {
-            pending.flush(step.thread);
+            pending.flush(step.thread, now, step.site);
             self.thread(step.thread).flushed.insert(at.line);
         }
     }

@@ -37,12 +37,26 @@ pub use schema::{
 pub use size::ByteSize;
 
 use crate::message::Omission;
+use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 /// Which reading of a paper is built if its text, read literally, is unsafe.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    IntoStaticStr,
+    VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Variant {
     /// The text as printed.
     Published,
@@ -57,10 +71,7 @@ impl Variant {
 
     /// The variant's name, as on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Variant::Published => "published",
-            Variant::Hardened => "hardened",
-        }
+        self.into()
     }
 
     /// The variant called `name`.
@@ -70,7 +81,7 @@ impl Variant {
 }
 
 /// One simulation, completely described.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunConfig {
     /// The design's name.

@@ -1,10 +1,9 @@
 //! A TOML file that a user wrote: its values, each with the line of its key.
 
-use super::excerpt::{excerpt, shown_name};
+use super::excerpt::excerpt;
 use crate::kernel::ConfigError;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
@@ -12,8 +11,6 @@ use toml::{Table, Value};
 const PARSER_CHARS_MAX: usize = 300;
 /// The most bytes of a file; a machine with every value takes about ten thousand.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// The most files that build on one another.
-const FILES_MAX: usize = 16;
 /// The most complaints about one file that are told.
 const COMPLAINTS_MAX: usize = 5;
 
@@ -62,30 +59,6 @@ pub fn together(complaints: &[ConfigError]) -> ConfigError {
     let mut told: Vec<String> = complaints.iter().take(COMPLAINTS_MAX).map(|ConfigError(what)| what.clone()).collect();
     told.extend((more > 0).then(|| format!("and {more} more")));
     ConfigError(told.join("; "))
-}
-
-/// The files that build on one another, from the one that the user names: each is the base of the one before it.
-#[derive(Clone, Default)]
-pub struct Chain(Vec<PathBuf>);
-
-impl Chain {
-    /// The path of the base `name` of the file at `path`, which names it from the folder where it is, and the chain down to
-    /// that file.
-    ///
-    /// # Errors
-    /// A sentence if files build on themselves, or too many on one another.
-    pub fn base(&self, path: &str, name: &str) -> Result<(String, Chain), ConfigError> {
-        let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let base = Path::new(path).parent().unwrap_or(Path::new("")).join(name);
-        let files: Vec<PathBuf> = self.0.iter().cloned().chain([place(Path::new(path))]).collect();
-        if files.contains(&place(&base)) {
-            return Err(ConfigError(format!("the file '{}' builds on itself", shown_name(name))));
-        }
-        if files.len() == FILES_MAX {
-            return Err(ConfigError(format!("more than {FILES_MAX} files build on one another")));
-        }
-        Ok((base.to_string_lossy().into_owned(), Chain(files)))
-    }
 }
 
 /// The value that `written` is in TOML; `None` for everything else, such as a text without quotes.

@@ -5,10 +5,10 @@ use super::contradictions::contradiction;
 use super::draft::Draft;
 use super::keys::{KEYS, Key, Needs};
 use super::machine_values::{self, MACHINE_VALUES};
-use crate::config::toml_file::{self, Chain, Leaf};
+use crate::config::toml_file::{self, Leaf};
 use crate::config::{Variant, is_section as is_machine_section, shown, shown_name, unknown_name};
 use crate::kernel::ConfigError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use toml::Value;
 
@@ -266,6 +266,30 @@ fn set_value(draft: &mut Draft, path: &str, others: &[&str], value: &Value) -> R
     let key = Key::at(path, others)?;
     key.set(draft, value)?;
     Ok(key.needs)
+}
+
+/// The most files that build on one another.
+const FILES_MAX: usize = 16;
+
+/// The files that build on one another, from the one that the user names: each is the base of the one before it.
+#[derive(Clone, Default)]
+struct Chain(Vec<PathBuf>);
+
+impl Chain {
+    /// The path of the base `name` of the file at `path`, which names it from the folder where it is, and the chain down to
+    /// that file. The error, if files build on themselves, or too many on one another, is a sentence.
+    fn base(&self, path: &str, name: &str) -> Result<(String, Chain), ConfigError> {
+        let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let base = Path::new(path).parent().unwrap_or(Path::new("")).join(name);
+        let files: Vec<PathBuf> = self.0.iter().cloned().chain([place(Path::new(path))]).collect();
+        if files.contains(&place(&base)) {
+            return Err(ConfigError(format!("the file '{}' builds on itself", shown_name(name))));
+        }
+        if files.len() == FILES_MAX {
+            return Err(ConfigError(format!("more than {FILES_MAX} files build on one another")));
+        }
+        Ok((base.to_string_lossy().into_owned(), Chain(files)))
+    }
 }
 
 /// What the file at `path` builds on: the base that it names, or the first value of every part.

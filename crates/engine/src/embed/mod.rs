@@ -9,6 +9,7 @@
 //! does there (an undo log that hardware writes, caches that persist) is not modelled here. Lines that page
 //! re-encryption would put into the last-level cache are dropped. `examples/embed.rs` is a client.
 
+mod driver;
 mod figures;
 mod loaded;
 mod places;
@@ -18,20 +19,20 @@ mod report;
 mod request;
 mod stored;
 
+pub(crate) use driver::Driver;
 pub use figures::{CLASSES, Class, Latencies, OfRequestor, REQUESTORS_MAX, Requests};
 pub use places::{BankReport, ChannelReport, LinePlaces};
 pub use power::PowerFailure;
 pub use report::{CountReport, MemoryReport};
 pub use request::{Answer, Kind, Refusal, Request, WHOLE_LINE};
 
-use crate::assembly::{LineSystem, memory_map};
+use crate::assembly::{self, LineSystem, memory_map};
 use crate::config::{Machine, Variant};
-use crate::controller::Response;
 use crate::design::{self, OnMachine};
-use crate::kernel::{ConfigError, Ps, Slab};
-use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, NoObserver, Page, WriteToken, pieces};
+use crate::kernel::{ConfigError, Ps};
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, NoObserver, Page, pieces};
 use crate::parts::{Design, PartsList};
-use crate::run::host_memory::{self, Needs};
+use driver::Answered;
 use figures::AllLatencies;
 use loaded::Loaded;
 use promised::Promised;
@@ -71,14 +72,13 @@ pub struct Memory {
     capacity: u64,
     base: Arc<Loaded>,
     /// `None` while memory is being loaded.
-    system: Option<LineSystem<NoObserver>>,
+    driver: Option<Driver<NoObserver, UnderWay>>,
     started: bool,
     now: Ps,
     /// Start of the period that the figures cover, in picoseconds.
     since: Ps,
     /// The number of the measurement period.
     period: u64,
-    under_way: Slab<UnderWay>,
     rooms: [Room; 3],
     latencies: AllLatencies,
     /// Number of writes sent and stores made.
@@ -99,13 +99,8 @@ impl Memory {
     pub fn new(setup: &Setup<'_>) -> Result<Self, ConfigError> {
         let OnMachine { design, parts, machine, .. } =
             design::load_on(setup.design, setup.variant, setup.machine, setup.set)?;
-        let capacity = memory_map::program_capacity(&machine, &design, 1);
-        if capacity == 0 {
-            return Err(ConfigError(format!(
-                "device.capacity = {} leaves nothing for programs under design '{}'",
-                machine.device.capacity, design.name
-            )));
-        }
+        assembly::validate_machine(&machine, &design)?;
+        let capacity = memory_map::room(&machine, &design)?;
         let controller = &machine.controller;
         let room = |limit, on_channel| Room::new(limit, machine.device.channels, on_channel);
         let [reads, writes] = setup.on_channel;
@@ -123,12 +118,11 @@ impl Memory {
             seed: setup.seed,
             capacity,
             base,
-            system: None,
+            driver: None,
             started: false,
             now: 0,
             since: 0,
             period: 0,
-            under_way: Slab::default(),
             latencies: AllLatencies::default(),
             writes: 0,
             written: FxHashSet::default(),
@@ -137,7 +131,7 @@ impl Memory {
             power_failures: 0,
             last_power_failure: None,
         };
-        memory.system = Some(memory.assemble()?);
+        memory.driver = Some(memory.assemble()?);
         Ok(memory)
     }
 
@@ -179,7 +173,7 @@ impl Memory {
 
     /// Puts `bytes` into the memory that the run starts from.
     fn put(&mut self, address: u64, bytes: &[u8]) {
-        self.system = None;
+        self.driver = None;
         Arc::make_mut(&mut self.base).put(address, bytes);
     }
 
@@ -224,18 +218,17 @@ impl Memory {
         let (now, damaged) = (self.now, kind == Kind::Read && self.promised.is_damaged(line));
         let (number, period) = (self.writes, self.period);
         let under_way = UnderWay { id, requestor, line, kind, channel, sent: now, number, digest, damaged, period };
-        let token = self.under_way.insert(under_way);
-        if kind == Kind::Read {
-            self.stored.read_sent(line, token);
-        }
         self.rooms[kind as usize].change(channel, true);
-        let system = self.system();
-        match request {
-            Request::Read => system.read(now, line, token),
+        let Self { driver, stored, .. } = self;
+        driver.as_mut().expect("it has been started").send(under_way, |system, token| match request {
+            Request::Read => {
+                stored.read_sent(line, token);
+                system.read(now, line, token);
+            }
             Request::Write { counter_atomic: false, .. } => system.write(now, line, &merged, token),
             Request::Write { counter_atomic: true, .. } => system.write_counter_atomic(now, line, &merged, token),
             Request::CounterWriteback => system.write_back_counters(now, line, token),
-        }
+        });
         Ok(())
     }
 
@@ -274,7 +267,7 @@ impl Memory {
 
     /// The time of the next event, in picoseconds; `None` if no event follows unless another request is sent.
     pub fn next_event_at(&self) -> Option<Ps> {
-        self.system.as_ref().and_then(LineSystem::next_event_at)
+        self.driver.as_ref().and_then(|driver| driver.system.next_event_at())
     }
 
     /// Handles the next event if it comes at or before `until`, and appends its answers to `answers`. Returns false if
@@ -286,28 +279,18 @@ impl Memory {
                 self.now
             )));
         }
-        let system = self.start();
-        if system.next_event_at().is_none_or(|at| at > until) {
-            system.wait_until(until);
+        self.start();
+        let driver = self.driver();
+        if !driver.is_due(until) {
+            driver.system.wait_until(until);
             self.now = until;
             return Ok(false);
         }
-        let responses: Vec<Response> = system.advance().map(<[Response]>::to_vec).unwrap_or_default();
-        self.now = system.now();
-        for response in responses {
-            match response {
-                Response::Read { token, bytes } => {
-                    let bytes = self.stored.read_answered(token).unwrap_or(bytes);
-                    answers.push(self.answered(token, bytes));
-                }
-                Response::Written { token: WriteToken(token) } => answers.push(self.answered(token, [0; 64])),
-                Response::Install { .. } => {}
-                Response::TransactionBegun { .. }
-                | Response::Logged { .. }
-                | Response::CounterIncremented { .. }
-                | Response::TransactionEnded { .. } => unreachable!("only caches ask for these"),
-            }
-        }
+        driver.advance();
+        let (now, answered) = (driver.system.now(), std::mem::take(&mut driver.answered));
+        self.now = now;
+        answers.extend(answered.iter().map(|answered| self.answered(answered)));
+        self.driver().answered = answered;
         Ok(true)
     }
 
@@ -342,9 +325,9 @@ impl Memory {
     }
 
     fn newest(&self, line: Line) -> LineBytes {
-        match (self.stored.newest(line), &self.system) {
+        match (self.stored.newest(line), &self.driver) {
             (Some(bytes), _) => *bytes,
-            (None, Some(system)) => system.peek(line),
+            (None, Some(driver)) => driver.system.peek(line),
             (None, None) => self.base.line(line).copied().unwrap_or([0; 64]),
         }
     }
@@ -420,10 +403,11 @@ impl Memory {
         Ok(Line::containing(address))
     }
 
-    fn answered(&mut self, token: u32, bytes: LineBytes) -> Answer {
-        let UnderWay { id, requestor, line, kind, channel, sent, number, digest, damaged, period } =
-            self.under_way[token];
-        self.under_way.release(token);
+    fn answered(&mut self, answered: &Answered<UnderWay>) -> Answer {
+        let Answered { token, request, bytes } = *answered;
+        let UnderWay { id, requestor, line, kind, channel, sent, number, digest, damaged, period } = request;
+        let untimed = if kind == Kind::Read { self.stored.read_answered(token) } else { None };
+        let bytes = untimed.unwrap_or(bytes);
         self.rooms[kind as usize].change(channel, false);
         if period == self.period {
             self.latencies.add(kind, requestor, self.now - sent);
@@ -435,13 +419,12 @@ impl Memory {
         Answer { id, requestor, address: line.address(), sent, at: self.now, kind, damaged, bytes }
     }
 
-    fn assemble(&self) -> Result<LineSystem<NoObserver>, ConfigError> {
-        host_memory::check([Needs::of_lines(&self.machine, &self.design)].into_iter(), 1)?;
+    fn assemble(&self) -> Result<Driver<NoObserver, UnderWay>, ConfigError> {
         let base = Arc::clone(&self.base) as Arc<dyn BaseImage>;
-        LineSystem::new(&self.machine, &self.design, base, self.seed, NoObserver)
+        Driver::new(&self.machine, &self.design, base, self.seed, NoObserver)
     }
 
-    /// The system. From now on nothing more can be loaded.
+    /// From now on nothing more can be loaded.
     fn start(&mut self) -> &mut LineSystem<NoObserver> {
         self.started = true;
         self.system()
@@ -449,10 +432,15 @@ impl Memory {
 
     /// The system on top of the loaded memory.
     fn system(&mut self) -> &mut LineSystem<NoObserver> {
-        if self.system.is_none() {
-            self.system = Some(self.assemble().expect("the same has been assembled over empty memory"));
+        &mut self.driver().system
+    }
+
+    /// What drives it.
+    fn driver(&mut self) -> &mut Driver<NoObserver, UnderWay> {
+        if self.driver.is_none() {
+            self.driver = Some(self.assemble().expect("the same has been assembled over empty memory"));
         }
-        self.system.as_mut().expect("there is one now")
+        self.driver.as_mut().expect("there is one now")
     }
 }
 

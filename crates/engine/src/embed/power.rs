@@ -1,7 +1,7 @@
 //! Power failure and restart: what survives goes through the design's own boot, and memory continues.
 
-use super::Memory;
 use super::request::{Kind, Refusal, Room};
+use super::{Driver, Memory};
 use crate::assembly::{self, boot_codec, encryption_parts};
 use crate::device::Device;
 use crate::kernel::{Ps, Slab};
@@ -58,8 +58,8 @@ impl Memory {
             return Err(Refusal::State(why));
         }
         self.start();
-        let Self { machine, design, seed, base, system, stored: untimed, .. } = self;
-        let system = system.as_mut().expect("there is one now");
+        let Self { machine, design, seed, base, driver, stored: untimed, .. } = self;
+        let system = &mut driver.as_mut().expect("there is one now").system;
         let loaded = Arc::clone(base) as Arc<dyn BaseImage>;
         let parts = encryption_parts(machine, design, *seed, &loaded).expect("there has been a controller with them");
         let codec = parts.map(|parts| boot_codec(machine, 1, parts, Arc::clone(&loaded), None));
@@ -106,7 +106,7 @@ impl Memory {
             refused: alarm.map(Alarm::clause),
             damaged_lines,
         });
-        self.under_way = Slab::default();
+        self.driver().under_way = Slab::default();
         self.rooms.iter_mut().for_each(Room::clear);
         self.begin_period();
         self.power_failures += 1;
@@ -115,8 +115,8 @@ impl Memory {
 
     /// Compares what memory reads as after a power failure with what it promised; returns the number of damaged lines.
     fn look_for_damage(&mut self) -> u64 {
-        let Self { promised, under_way, base, system, .. } = self;
-        let system = system.as_ref().expect("it has been started");
+        let Self { promised, base, driver, .. } = self;
+        let Driver { system, under_way, .. } = driver.as_ref().expect("it has been started");
         promised.power_failed(under_way.live(), base.as_ref(), |line| system.peek(line));
         promised.damaged().len() as u64
     }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn global_counter(memory: &Memory) -> Option<u64> {
-        memory.system.as_ref().unwrap().controller.snapshot().global_counter
+        memory.driver.as_ref().unwrap().system.controller.snapshot().global_counter
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
         write(&mut memory, 0);
         while memory.step(TIME_MAX / 2, &mut Vec::new()).unwrap() {}
         let node = TreePlace { level: 1, index: 1 };
-        memory.system.as_mut().unwrap().device.store(node.media(), &[7; 64]);
+        memory.system().device.store(node.media(), &[7; 64]);
         assert_eq!(memory.power_fails().unwrap().refused, None);
         // Below it, the next boot writes a line.
         memory.store(8 * 64 * 64, &[1; 64]).unwrap();

@@ -2,11 +2,11 @@
 
 use super::figures::{Latencies, OfRequestor, REQUESTORS_MAX, Requests};
 use super::{BankReport, ChannelReport, Memory, PowerFailure, Refusal};
+use crate::assembly::Figures;
 use crate::controller::ControllerStats;
 use crate::device::DeviceStats;
 use crate::kernel::{Ps, ps_to_ns};
-use crate::run::{ENGINE_BUILD, ENGINE_VERSION, Figures};
-use crate::stats::{CounterCacheReport, Crypto, IntegrityReport, Nvm, WpqReport};
+use crate::stats::{CounterCacheReport, Crypto, ENGINE_BUILD, ENGINE_VERSION, IntegrityReport, Nvm, WpqReport};
 use serde::Serialize;
 use serde_json::json;
 
@@ -127,8 +127,8 @@ impl Memory {
         let requestors = self.latencies.report();
         let (banks, channels) = (self.bank_reports(), self.channel_reports());
         let (events, digest) = self.digest();
-        let Self { machine, design, seed, power_failures, last_power_failure, .. } = self;
-        let system = self.system.as_mut().expect("its digest has been taken");
+        let Self { machine, design, seed, power_failures, last_power_failure, driver, .. } = self;
+        let system = &mut driver.as_mut().expect("its digest has been taken").system;
         let Figures { nvm, counter_cache, wpq, reencryptions, crypto, integrity } =
             Figures::of(machine, design, &mut system.controller, &system.device, since, now);
         let [reads, writes, counter_writebacks] = requests;

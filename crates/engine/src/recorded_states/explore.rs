@@ -305,7 +305,7 @@ impl Walk<'_, '_, '_> {
         for &number in &self.memory.fresh {
             let pending = &self.memory.lines[number as usize].pending;
             for stored in pending.stores.iter().filter(|stored| stored.step > self.last_point) {
-                let flushed = pending.marks.iter().any(|mark| mark.step > stored.step);
+                let flushed = pending.flushes.covering(stored).is_some();
                 let place = if stored.site == NO_SITE { stored.mask } else { u64::from(stored.site) };
                 stores.push((place, stored.past_caches, flushed));
             }

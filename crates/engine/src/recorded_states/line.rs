@@ -1,16 +1,14 @@
 //! What is pending of one line of a recorded program: its stores that are not surely durable, and the flushes that no
 //! fence has completed.
 //!
-//! The rules are those of x86. Cached stores to a line become durable in their order, because the line may be evicted
-//! after any of them. `clwb` and `clflushopt` cover them once a fence of the thread that flushed has completed, `clflush`
-//! covers them at once. What is stored past the caches becomes durable word by word, in any order, and surely with the
-//! next fence of its thread. Eight aligned bytes become durable together, and nothing larger does.
+//! The rules are those of x86 (`trace/pending.rs`). Eight aligned bytes become durable together, and nothing larger does.
 //!
 //! Where caches persist, cached stores become durable in the order of the program, each before the next; flushes do nothing.
 //! What is stored past the caches lies in a write-combining buffer, which does not persist.
 
 use super::contents::Contents;
 use crate::message::{LineBytes, Site};
+use crate::trace::pending::{Flush, Flushes, Store};
 use std::rc::Rc;
 
 /// Most stores of a line that are kept apart; of a line with more, earlier ones are taken together.
@@ -63,15 +61,16 @@ impl Stored {
     }
 }
 
-/// A flush of the line that the next fence of its thread completes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    pub thread: u64,
-    pub site: Site,
-    /// The step of the flush. It covers the earlier stores.
-    pub step: u64,
-    /// Where a locked instruction completes it by chance.
-    pub by_chance: Option<Site>,
+impl Store for Stored {
+    fn step(&self) -> u64 {
+        self.step
+    }
+    fn thread(&self) -> u64 {
+        self.thread
+    }
+    fn past_caches(&self) -> bool {
+        self.past_caches
+    }
 }
 
 /// The line.
@@ -83,8 +82,7 @@ pub(super) struct Pending {
     pub newest: LineBytes,
     /// In the order of the program.
     pub stores: Vec<Stored>,
-    /// At most one for each thread.
-    pub marks: Vec<Mark>,
+    pub flushes: Flushes,
     /// Whether stores have been taken together since the line was last durable.
     pub joined: bool,
     /// Whether the caches persist, so that a cached store is lost only if it has not been executed.
@@ -94,8 +92,8 @@ pub(super) struct Pending {
 
 impl Pending {
     pub fn new(base: LineBytes, caches_persist: bool) -> Self {
-        let (stores, marks) = (Vec::new(), Vec::new());
-        Self { base, newest: base, stores, marks, joined: false, caches_persist, contents: None }
+        let (stores, flushes) = (Vec::new(), Flushes::default());
+        Self { base, newest: base, stores, flushes, joined: false, caches_persist, contents: None }
     }
 
     pub fn base(&self) -> &LineBytes {
@@ -115,9 +113,8 @@ impl Pending {
     fn join_earliest(&mut self) {
         let alike = |pair: &[Stored]| {
             let [one, other] = [&pair[0], &pair[1]];
-            let apart = |mark: &Mark| one.step < mark.step && mark.step < other.step;
             let free = !one.covered && !other.covered && one.past_caches == other.past_caches;
-            free && if one.past_caches { one.thread == other.thread } else { !self.marks.iter().any(apart) }
+            free && if one.past_caches { one.thread == other.thread } else { !self.flushes.separate(one, other) }
         };
         if let Some(at) = self.stores.windows(2).position(alike) {
             let later = self.stores.remove(at + 1);
@@ -129,36 +126,30 @@ impl Pending {
     /// Whether the next fence of `thread` makes something of the line durable, as far as it has not been already.
     pub fn waits_for(&self, thread: u64) -> bool {
         let past = |stored: &Stored| stored.past_caches && !stored.covered && stored.thread == thread;
-        self.marks.iter().any(|mark| mark.thread == thread) || self.stores.iter().any(past)
+        self.flushes.of(thread).is_some() || self.stores.iter().any(past)
     }
 
-    /// A flush that needs a fence of its thread.
-    pub fn flush(&mut self, mark: Mark) {
-        self.marks.retain(|old| old.thread != mark.thread);
-        self.marks.push(mark);
+    /// A flush by `thread` at this step and `site` that needs a fence of it.
+    pub fn flush(&mut self, thread: u64, step: u64, site: Site) {
+        let newest = self.stores.last().map_or(0, |stored| stored.step);
+        self.flushes.add(Flush { thread, site, step, newest, by_chance: None });
     }
 
     /// Every cached store is durable: by a flush that needs no fence, or because it is visible and caches persist.
     pub fn flush_at_once(&mut self) {
-        self.cover(|stored| !stored.past_caches);
-        self.marks.clear();
+        let durable = self.flushes.at_once();
+        self.cover(durable);
     }
 
     /// A fence of `thread`.
     pub fn fence(&mut self, thread: u64) {
-        let flushed = self.marks.iter().find(|mark| mark.thread == thread).map(|mark| mark.step);
-        self.marks.retain(|mark| mark.thread != thread);
-        self.cover(|stored| match stored.past_caches {
-            true => stored.thread == thread,
-            false => flushed.is_some_and(|at| stored.step < at),
-        });
+        let durable = self.flushes.fence(thread);
+        self.cover(durable);
     }
 
     /// A locked instruction at `site` does by chance what a fence of `thread` would do.
     pub fn fence_by_chance(&mut self, thread: u64, site: Site) {
-        for mark in self.marks.iter_mut().filter(|mark| mark.thread == thread) {
-            mark.by_chance.get_or_insert(site);
-        }
+        self.flushes.fence_by_chance(thread, site);
         let past = |stored: &&mut Stored| stored.past_caches && stored.thread == thread;
         for stored in self.stores.iter_mut().filter(past) {
             stored.by_chance.get_or_insert(site);
@@ -167,13 +158,11 @@ impl Pending {
 
     /// Whether a `clflush` or, with its thread, a fence would make something surely durable.
     pub fn would_cover(&self, by: Option<u64>) -> bool {
-        let flushed = |thread: u64| self.marks.iter().find(|mark| mark.thread == thread).map(|mark| mark.step);
-        let free = |stored: &&Stored| !stored.covered;
-        self.stores.iter().filter(free).any(|stored| match by {
-            None => !stored.past_caches,
-            Some(thread) if stored.past_caches => stored.thread == thread,
-            Some(thread) => flushed(thread).is_some_and(|at| stored.step < at),
-        })
+        let mut free = self.stores.iter().filter(|stored| !stored.covered);
+        match by {
+            None => free.any(|stored| !stored.past_caches),
+            Some(thread) => free.any(self.flushes.completed_by(thread)),
+        }
     }
 
     fn cover(&mut self, covers: impl Fn(&Stored) -> bool) {

@@ -184,23 +184,22 @@ fn first_after(kept: &[Kept], step: u64) -> Option<Site> {
 
 /// What `stored`, which is lost, lacks.
 fn lost(line: Line, pending: &Pending, stored: &Stored, kept: &[Kept]) -> Lost {
-    let covering = pending.marks.iter().filter(|mark| stored.step < mark.step).max_by_key(|mark| mark.step);
-    let earlier = pending.marks.iter().filter(|mark| mark.step < stored.step).max_by_key(|mark| mark.step);
+    let (covering, earlier) = (pending.flushes.covering(stored), pending.flushes.before(stored));
     let (missing, flush) = match (stored.past_caches, covering, earlier) {
         (true, _, _) => (CauseKind::NonTemporalNotFenced, None),
-        (_, Some(mark), _) => (CauseKind::MissingFence, Some(mark)),
-        (_, _, Some(mark)) => (CauseKind::StoredAfterFlush, Some(mark)),
+        (_, Some(flush), _) => (CauseKind::MissingFence, Some(flush)),
+        (_, _, Some(flush)) => (CauseKind::StoredAfterFlush, Some(flush)),
         (_, None, None) => (CauseKind::MissingFlush, None),
     };
-    let from = flush.map_or(stored.step, |mark| mark.step.max(stored.step));
+    let from = flush.map_or(stored.step, |flush| flush.step.max(stored.step));
     Lost {
         line,
         thread: stored.thread,
         stored: stored.site,
         missing,
-        flushed: flush.map(|mark| mark.site),
+        flushed: flush.map(|flush| flush.site),
         fenced_by: match missing {
-            CauseKind::MissingFence => flush.and_then(|mark| mark.by_chance),
+            CauseKind::MissingFence => flush.and_then(|flush| flush.by_chance),
             _ => stored.by_chance,
         },
         needed_before: first_after(kept, from),

@@ -2,7 +2,7 @@
 //! leave states that it could not leave before.
 
 use super::counters::{By, Counters};
-use super::line::{Mark, Pending, Stored};
+use super::line::{Pending, Stored};
 use crate::kernel::keyed_digest;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use crate::trace::{Done, FileLine, FlushKind, Spot, Step, StoreWay, TraceBase, TraceFile};
@@ -266,7 +266,7 @@ impl<'a> Memory<'a> {
             self.settle(number, Pending::flush_at_once);
         } else {
             let waits = !pending.waits_for(step.thread);
-            pending.flush(Mark { thread: step.thread, site: step.site, step: self.step, by_chance: None });
+            pending.flush(step.thread, self.step, step.site);
             if waits {
                 self.thread(step.thread).push(number);
             }

@@ -2,9 +2,10 @@
 //! the design's own boot is counted.
 
 use super::model::{Left, Memory};
-use crate::assembly::{LineSystem, boot_codec, encryption_parts};
-use crate::config::{self, ByteSize, Geometry, Machine};
-use crate::kernel::{ConfigError, Failure, Random};
+use crate::assembly::{self, LineSystem, boot_codec, encryption_parts};
+use crate::config::{ByteSize, Geometry, Machine};
+use crate::embed::Driver;
+use crate::kernel::{Failure, Random};
 use crate::layout::TreePlace;
 use crate::message::{BaseImage, Line, MediaLine, MediaUnit, NoObserver};
 use crate::parts::Design;
@@ -27,10 +28,7 @@ pub struct Counted {
 
 /// `machine` with four banks of one page to a row, so many rows that it has `pages` data pages, and caches of metadata with
 /// `sets` sets each.
-///
-/// # Errors
-/// The machine's other values do not go with them.
-pub fn small_machine(machine: &Machine, pages: u64, sets: u64) -> Result<Machine, ConfigError> {
+pub fn small_machine(machine: &Machine, pages: u64, sets: u64) -> Machine {
     let mut small = machine.clone();
     small.engine.bytes = true;
     small.log.buckets = 1;
@@ -51,8 +49,7 @@ pub fn small_machine(machine: &Machine, pages: u64, sets: u64) -> Result<Machine
     small.controller.counter_cache_size = of(small.controller.counter_cache_ways);
     small.controller.counter_cache_size_per_core = false;
     small.integrity.metadata_cache_size = of(small.integrity.metadata_cache_ways);
-    config::validate(&small)?;
-    Ok(small)
+    small
 }
 
 /// Writes every line of the memory of `machine` once; then those of the last pages, as many as the counter cache has blocks,
@@ -61,16 +58,17 @@ pub fn small_machine(machine: &Machine, pages: u64, sets: u64) -> Result<Machine
 /// # Errors
 /// The design and the machine cannot be combined, or the user interrupts.
 pub fn counted(design: &Design, machine: &Machine, cancel: &AtomicBool) -> Result<Counted, Failure> {
+    assembly::validate_machine(machine, design)?;
     let memory = Memory::of(design, machine);
     let base: Arc<dyn BaseImage> = Arc::new(EmptyBase { end: 0 });
     let seed = 1;
-    let mut system = LineSystem::new(machine, design, Arc::clone(&base), seed, NoObserver)?;
+    let mut driver = Driver::over(LineSystem::new(machine, design, Arc::clone(&base), seed, NoObserver)?);
     let entries = machine.controller.wpq_entries as usize;
     let mut random = Random::stream(seed, "recovery-cost.bytes");
     let mut write = |lines: std::ops::Range<u64>| {
-        answered(&mut system, lines.map(Line), entries, cancel, |system, line| {
+        answered(&mut driver, lines.map(Line), entries, cancel, |system, line, token| {
             let bytes = std::array::from_fn(|_| random.next_u64() as u8);
-            system.write(system.now(), line, &bytes, 0);
+            system.write(system.now(), line, &bytes, token);
         })
     };
     write(0..memory.lines)?;
@@ -82,6 +80,7 @@ pub fn counted(design: &Design, machine: &Machine, cancel: &AtomicBool) -> Resul
     let parts = encryption_parts(machine, design, seed, &base)?;
     let codec = parts.map(|parts| boot_codec(machine, 1, parts, Arc::clone(&base), None));
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
+    let system = &driver.system;
     let media = system.device.image();
     let loss = PowerLoss::new(design, machine, codec);
     let drained = loss.strike(held(system.controller.snapshot()), media);

@@ -4,10 +4,11 @@ use super::model::{Left, Memory, Sweep, Visits, registers, sweeps};
 use super::small::{Counted, counted, small_machine};
 use super::time::Clock;
 use super::*;
-use crate::assembly::{LineSystem, boot_codec, encryption_parts, memory_map};
+use crate::assembly::{LineSystem, boot_codec, encryption_parts, memory_map, validate_machine};
 use crate::cache;
 use crate::config::{MacPlacement, Variant, load_machine};
 use crate::design;
+use crate::embed::Driver;
 use crate::message::{BaseImage, Line, NoObserver, OnChipLine};
 use crate::power::{PowerLoss, held};
 use crate::recovery::{HeldState, LineCodec, Lines};
@@ -63,7 +64,7 @@ fn model_counts_what_boots_do() {
     assert!(designs.len() >= 9, "{}", designs.len());
     for design in &designs {
         for (pages, sets) in [(64, 1), (128, 2), (256, 4)] {
-            compared(design, &small_machine(&machine(&[]), pages, sets).unwrap());
+            compared(design, &small_machine(&machine(&[]), pages, sets));
         }
     }
 }
@@ -77,10 +78,9 @@ fn model_counts_what_boots_do_with_other_macs_trees_and_stop_losses() {
         &["integrity.mac_placement=region", "integrity.persisted_levels=3", "integrity.stop_loss=2"],
     ];
     for sets in others {
-        let machine = small_machine(&machine(sets), 64, 2).unwrap();
-        let base: Arc<dyn BaseImage> = Arc::new(EmptyBase { end: 0 });
+        let machine = small_machine(&machine(sets), 64, 2);
         // Nodes of eight whole counters, and MACs with bits of counters, do not fit every machine.
-        let fits = |design: &Design| encryption_parts(&machine, design, 1, &base).is_ok();
+        let fits = |design: &Design| validate_machine(&machine, design).is_ok();
         let designs: Vec<Design> = recovering().into_iter().filter(fits).collect();
         assert!(designs.len() >= 10, "{}", designs.len());
         designs.iter().for_each(|design| compared(design, &machine));
@@ -91,7 +91,7 @@ fn model_counts_what_boots_do_with_other_macs_trees_and_stop_losses() {
 fn designs_without_a_tree_read_nothing_but_counters_that_they_search() {
     let of = |name: &str, sets: &[&str]| {
         let design = design::find(name, Variant::Hardened).unwrap();
-        let machine = small_machine(&machine(sets), 64, 1).unwrap();
+        let machine = small_machine(&machine(sets), 64, 1);
         compared(&design, &machine);
         counted(&design, &machine, &NOT).unwrap().work
     };
@@ -192,16 +192,17 @@ fn registers_cost_nothing_unless_counters_are_searched() {
 /// Power fails when a page re-encryption has just begun.
 fn interrupted(name: &str, sets: &[&str]) {
     let design = design::find(name, Variant::Hardened).unwrap();
-    let machine = small_machine(&machine(sets), 64, 1).unwrap();
+    let machine = small_machine(&machine(sets), 64, 1);
     let base: Arc<dyn BaseImage> = Arc::new(EmptyBase { end: 0 });
-    let mut system = LineSystem::new(&machine, &design, Arc::clone(&base), 1, NoObserver).unwrap();
-    let write = |system: &mut LineSystem<NoObserver>, line| system.write(system.now(), line, &[7; 64], 0);
-    answered(&mut system, (0..64).map(Line), 4, &NOT, write).unwrap();
-    while system.controller.snapshot().rsr.is_none() {
-        if system.advance().is_none() {
-            write(&mut system, Line(5));
+    let mut driver = Driver::over(LineSystem::new(&machine, &design, Arc::clone(&base), 1, NoObserver).unwrap());
+    let write = |system: &mut LineSystem<NoObserver>, line, token| system.write(system.now(), line, &[7; 64], token);
+    answered(&mut driver, (0..64).map(Line), 4, &NOT, write).unwrap();
+    while driver.system.controller.snapshot().rsr.is_none() {
+        if !driver.advance() {
+            driver.send((), |system, token| write(system, Line(5), token));
         }
     }
+    let system = driver.system;
     let parts = encryption_parts(&machine, &design, 1, &base).unwrap();
     let codec = parts.map(|parts| boot_codec(&machine, 1, parts, Arc::clone(&base), None));
     let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);

@@ -8,15 +8,14 @@
 //!
 //! Addresses beyond the device's capacity are folded into it.
 
-use super::host_memory::{self, Needs};
 use super::response::{ResponseTimes, Responses};
-use super::{ENGINE_BUILD, ENGINE_VERSION};
-use crate::assembly::{LineSystem, memory_map};
+use crate::assembly::memory_map;
 use crate::config::{RunConfig, config_digest};
-use crate::controller::Response;
-use crate::kernel::{ConfigError, Failure, Ps, ps_to_ns};
+use crate::embed::Driver;
+use crate::kernel::{Failure, Ps, ps_to_ns};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer, mask_from_ranges};
 use crate::parts::{Design, PartsList};
+use crate::stats::{ENGINE_BUILD, ENGINE_VERSION, per_second};
 use crate::trace::Expected;
 use crate::trace::lines::{LineAccess, LineFormat, LineTrace};
 use rustc_hash::FxHashMap;
@@ -85,8 +84,8 @@ pub struct LineReport {
     pub simulated_ns: f64,
     /// Time from the first access until the last answer.
     pub finish_ns: f64,
-    /// Accesses per simulated second, from the first sent to the last answered.
-    pub requests_per_second: f64,
+    /// Accesses per simulated second, from the first sent to the last answered; null without any.
+    pub requests_per_second: Option<f64>,
     /// Time from the cycle of a read to its decrypted line; null without reads, or if the trace has no cycles.
     pub read_response_ns: Option<ResponseTimes>,
     /// Time from the cycle of a write until it is in the persistence domain.
@@ -127,7 +126,7 @@ pub struct LineHost {
     /// Wall-clock seconds of the simulation.
     pub seconds: f64,
     /// Accesses per wall-clock second.
-    pub requests_per_second: f64,
+    pub requests_per_second: Option<f64>,
 }
 
 /// Memory with the same contents in every line.
@@ -221,7 +220,7 @@ impl Mean {
     }
 }
 
-/// A request in flight, by its token.
+/// A request in flight.
 #[derive(Clone, Copy)]
 struct UnderWay {
     /// When the trace says that it is sent, if it says so.
@@ -231,25 +230,19 @@ struct UnderWay {
 }
 
 struct Run<'a> {
-    system: LineSystem<MediaWrites>,
+    driver: Driver<MediaWrites, UnderWay>,
     /// Set when the user interrupts.
     cancel: &'a AtomicBool,
-    responses: Vec<Response>,
-    under_way: Vec<UnderWay>,
-    free: Vec<u32>,
     latency: [Mean; 2],
     response_times: [Responses; 2],
     last_answer: Ps,
 }
 
 impl<'a> Run<'a> {
-    fn new(system: LineSystem<MediaWrites>, cancel: &'a AtomicBool) -> Self {
+    fn new(driver: Driver<MediaWrites, UnderWay>, cancel: &'a AtomicBool) -> Self {
         Self {
-            system,
+            driver,
             cancel,
-            responses: Vec::new(),
-            under_way: Vec::new(),
-            free: Vec::new(),
             latency: [Mean::default(); 2],
             response_times: <[Responses; 2]>::default(),
             last_answer: 0,
@@ -258,28 +251,20 @@ impl<'a> Run<'a> {
 
     /// Handles one event; returns false if there is none. Fails if the user has interrupted.
     fn advance(&mut self) -> Result<bool, Failure> {
-        if self.system.events().is_multiple_of(EVENTS_PER_LOOK) && self.cancel.load(Ordering::Relaxed) {
+        if self.driver.system.events().is_multiple_of(EVENTS_PER_LOOK) && self.cancel.load(Ordering::Relaxed) {
             return Err(Failure::Cancelled);
         }
-        let Some(responses) = self.system.advance() else { return Ok(false) };
-        self.responses.clear();
-        self.responses.extend_from_slice(responses);
-        let now = self.system.now();
-        for response in &self.responses {
-            let token = match *response {
-                Response::Read { token, .. } => token,
-                Response::Written { token } => token.0,
-                _ => continue,
-            };
-            let UnderWay { due, sent, write } = self.under_way[token as usize];
+        let happened = self.driver.advance();
+        let now = self.driver.system.now();
+        for answered in &self.driver.answered {
+            let UnderWay { due, sent, write } = answered.request;
             self.latency[usize::from(write)].add(now - sent);
             if let Some(due) = due {
                 self.response_times[usize::from(write)].add(now - due);
             }
-            self.free.push(token);
             self.last_answer = now;
         }
-        Ok(true)
+        Ok(happened)
     }
 
     /// Sends an access to `line`, not before it is `due`; `written` has the bytes of a write. Returns whether it had to
@@ -289,28 +274,23 @@ impl<'a> Run<'a> {
         let op = if write { MediaOp::Write } else { MediaOp::Read };
         // An access that waited may have left its followers behind their times. They too find the queues as those
         // before them, which arrive now, leave them.
-        let wanted = due.unwrap_or_else(|| self.system.now());
-        let earliest = wanted.max(self.system.now());
-        while self.system.next_event_at().is_some_and(|at| at <= earliest) {
+        let wanted = due.unwrap_or_else(|| self.driver.system.now());
+        let earliest = wanted.max(self.driver.system.now());
+        while self.driver.is_due(earliest) {
             self.advance()?;
         }
-        self.system.wait_until(earliest);
-        while !self.system.accepts(op) {
+        self.driver.system.wait_until(earliest);
+        while !self.driver.system.accepts(op) {
             assert!(self.advance()?, "a queue is full and nothing is left to happen");
         }
-        let sent = self.system.now();
-        let token = self.free.pop().unwrap_or_else(|| {
-            self.under_way.push(UnderWay { due, sent, write });
-            self.under_way.len() as u32 - 1
-        });
-        self.under_way[token as usize] = UnderWay { due, sent, write };
-        match written {
+        let sent = self.driver.system.now();
+        self.driver.send(UnderWay { due, sent, write }, |system, token| match written {
             Some(bytes) => {
-                self.system.observer.sent(line, sent);
-                self.system.write_now(line, bytes, token);
+                system.observer.sent(line, sent);
+                system.write_now(line, bytes, token);
             }
-            None => self.system.read_now(line, token),
-        }
+            None => system.read_now(line, token),
+        });
         Ok(sent > wanted)
     }
 }
@@ -357,17 +337,13 @@ pub fn run_line_trace(
 ) -> Result<LineReport, Failure> {
     let begun = Instant::now();
     let machine = &config.machine;
-    let lines = memory_map::program_capacity(machine, design, 1) / LINE_BYTES;
-    if lines == 0 {
-        return Err(ConfigError("device.capacity leaves no room for a trace".to_owned()).into());
-    }
+    let lines = memory_map::room(machine, design)? / LINE_BYTES;
     let base = Arc::new(FilledBase { end: lines * LINE_BYTES, line: [0x5a; 64] });
-    host_memory::check([Needs::of_lines(machine, design)].into_iter(), 1)?;
-    let system = LineSystem::new(machine, design, base, config.seed, MediaWrites::default())?;
-    let mut run = Run::new(system, cancel);
+    let driver = Driver::new(machine, design, base, config.seed, MediaWrites::default())?;
+    let mut run = Run::new(driver, cancel);
     let sent = run.send_all(trace, lines, clock_mhz, progress)?;
     while run.advance()? {}
-    run.system.flush();
+    run.driver.system.flush();
     while run.advance()? {}
     Ok(run.report(config, design, trace, clock_mhz, &sent, begun.elapsed().as_secs_f64()))
 }
@@ -396,7 +372,7 @@ impl Run<'_> {
                     .ok_or_else(|| reader.malformed(Expected("a cycle in the first hundred days of simulated time")))?;
                 let line = Line(address / LINE_BYTES % lines);
                 all.folded += u64::from(address / LINE_BYTES >= lines);
-                self.system.prefetch(line);
+                self.driver.system.prefetch(line);
                 ahead.push_back((cycle.map(|_| due), line, write, bytes));
             }
             let Some((due, line, write, bytes)) = ahead.pop_front() else { break };
@@ -423,11 +399,11 @@ impl Run<'_> {
         seconds: f64,
     ) -> LineReport {
         let &Sent { requests, writes, folded, waited } = sent;
-        let now = self.system.now();
-        let stats = self.system.controller.stats(now);
-        let device = self.system.device.stats();
+        let system = &mut self.driver.system;
+        let now = system.now();
+        let stats = system.controller.stats(now);
+        let device = system.device.stats();
         let counter_cache = design.has_counter_cache().then_some(());
-        let per_second = |seconds: f64| if seconds > 0.0 { requests as f64 / seconds } else { 0.0 };
         LineReport {
             schema: 1,
             kind: "lines",
@@ -449,13 +425,13 @@ impl Run<'_> {
             folded,
             waited,
             simulated_ns: ps_to_ns(now),
-            requests_per_second: per_second(self.last_answer as f64 / PS_PER_SECOND),
+            requests_per_second: per_second(requests, self.last_answer as f64 / PS_PER_SECOND),
             finish_ns: ps_to_ns(self.last_answer),
             read_response_ns: self.response_times[0].report(),
             write_response_ns: self.response_times[1].report(),
             read_latency_ns: self.latency[0].ns(),
             write_latency_ns: self.latency[1].ns(),
-            media_write_latency_ns: self.system.observer.arrived.ns(),
+            media_write_latency_ns: system.observer.arrived.ns(),
             media_reads: device.reads,
             counter_reads: device.counter_reads,
             media_writes: device.writes,
@@ -465,8 +441,8 @@ impl Run<'_> {
             counter_secondary_misses: counter_cache.map(|()| stats.counter_secondary_misses),
             counter_hit_rate: stats.counter_hit_rate(),
             forwarded_reads: stats.forwarded_reads,
-            event_digest: format!("{:016x}", self.system.digest()),
-            host: LineHost { seconds, requests_per_second: per_second(seconds) },
+            event_digest: format!("{:016x}", system.digest()),
+            host: LineHost { seconds, requests_per_second: per_second(requests, seconds) },
         }
     }
 }

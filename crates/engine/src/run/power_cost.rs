@@ -4,7 +4,7 @@
 use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{LineSystem, System};
 use crate::config::{Machine, MetadataCache, RunConfig};
-use crate::controller::Response;
+use crate::embed::Driver;
 use crate::kernel::{Failure, Ps, ps_to_ns};
 use crate::layout::{LineHash, LineTree, ShadowRegion};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, NoObserver};
@@ -151,14 +151,14 @@ fn recovery_time(
     // Time does not depend on the bytes.
     let mut machine = config.machine.clone();
     machine.engine.bytes = false;
-    let system = |design: &Design| LineSystem::new(&machine, design, Arc::clone(&base), config.seed, NoObserver);
+    let driver = |design: &Design| {
+        LineSystem::new(&machine, design, Arc::clone(&base), config.seed, NoObserver).map(Driver::over)
+    };
     let metadata = (region.slots..region.lines()).map(|line| Line(region.first.0 + line));
     let live = dirty.iter().map(|held| region.data(held.slot));
-    let mut reads = system(&Design { encryption: None, log: None, ..design.clone() })?;
+    let mut reads = driver(&Design { encryption: None, log: None, ..design.clone() })?;
     let queue = machine.controller.read_queue_entries as usize;
-    let read = answered(&mut reads, metadata.chain(live), queue, cancel, |system, line| {
-        system.read_now(line, 0);
-    })?;
+    let read = answered(&mut reads, metadata.chain(live), queue, cancel, LineSystem::read_now)?;
     let into_memory = design
         .recovery
         .iter()
@@ -168,38 +168,34 @@ fn recovery_time(
     }
     let home = (1..=3).rev().flat_map(|level| dirty.iter().filter(move |held| held.level == level));
     let queue = machine.controller.wpq_entries as usize;
-    let mut writes = system(design)?;
-    let written = answered(&mut writes, home.map(|held| held.line), queue, cancel, |system, line| {
-        system.write_now(line, &[0; 64], 0);
+    let mut writes = driver(design)?;
+    let written = answered(&mut writes, home.map(|held| held.line), queue, cancel, |system, line, token| {
+        system.write_now(line, &[0; 64], token);
     })?;
     Ok(read + written)
 }
 
 /// Sends a request for each of `lines`, at most `at_a_time` at once, and returns the time of the last answer.
 pub(crate) fn answered(
-    system: &mut LineSystem<NoObserver>,
+    driver: &mut Driver<NoObserver, ()>,
     mut lines: impl Iterator<Item = Line>,
     at_a_time: usize,
     cancel: &AtomicBool,
-    mut send: impl FnMut(&mut LineSystem<NoObserver>, Line),
+    mut send: impl FnMut(&mut LineSystem<NoObserver>, Line, u32),
 ) -> Result<Ps, Failure> {
-    let mut outstanding = 0;
     loop {
-        while outstanding < at_a_time
+        while driver.under_way.len() < at_a_time
             && let Some(line) = lines.next()
         {
-            send(system, line);
-            outstanding += 1;
+            driver.send((), |system, token| send(system, line, token));
         }
-        if outstanding == 0 {
-            return Ok(system.now());
+        if driver.under_way.is_empty() {
+            return Ok(driver.system.now());
         }
         if cancel.load(Ordering::Relaxed) {
             return Err(Failure::Cancelled);
         }
-        let responses = system.advance().expect("requests are outstanding");
-        let is_answer = |response: &&Response| matches!(response, Response::Read { .. } | Response::Written { .. });
-        outstanding -= responses.iter().filter(is_answer).count();
+        assert!(driver.advance(), "requests are outstanding");
     }
 }
 

@@ -1,23 +1,21 @@
 //! One simulation from configuration to report.
 
 use super::power_cost::{self, Held};
-use super::{Bases, Figures, Source, Watch};
-use crate::assembly::System;
+use super::{Bases, Source, Watch};
+use crate::assembly::{Figures, System};
 use crate::cache::{CacheCounts, CacheStats};
 use crate::config::{Machine, RunConfig, config_digest};
 use crate::cpu::{Core, CoreStats};
 use crate::kernel::{Failure, Ps, ps_to_ns};
 use crate::message::{LINE_BYTES, NoObserver, Observer};
 use crate::parts::Design;
-use crate::stats::{AtCrash, CacheReport, CoreReport, Host, Latency, Nvm, Recorded, RunReport, Stats};
+use crate::stats::{
+    AtCrash, CacheReport, CoreReport, ENGINE_BUILD, ENGINE_VERSION, Host, Latency, Nvm, Recorded, RunReport, Stats,
+    per_second,
+};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-
-/// Version of the engine, as it appears in reports.
-pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Digest of the sources that the engine was built from: runs of engines with equal digests give equal results.
-pub const ENGINE_BUILD: &str = env!("COUNTERPOINT_ENGINE_BUILD");
 
 /// Runs one simulation. `progress` is called with the number of transactions that have ended since the last call.
 pub fn simulate(
@@ -107,7 +105,7 @@ fn report<O: Observer>(
             simulated_ns: ps_to_ns(elapsed),
             instructions,
             transaction_latency_ns: Latency::of(&mut latencies),
-            throughput_tps: if elapsed == 0 { 0.0 } else { transactions as f64 * 1e12 / elapsed as f64 },
+            throughput_tps: (transactions > 0 && elapsed > 0).then(|| transactions as f64 * 1e12 / elapsed as f64),
             no_writes: no_writes(&config.machine, source, &figures.nvm),
             nvm: figures.nvm,
             counter_cache: figures.counter_cache,
@@ -115,7 +113,7 @@ fn report<O: Observer>(
             cache: cache_reports(system.cache.counts()),
             l1_access_latency_ns: mean_ns(sum(|stats| stats.l1_latency_ps), sum(|stats| stats.l1_accesses)),
             core: CoreReport {
-                ipc: if elapsed == 0 { 0.0 } else { instructions as f64 / cycles / f64::from(config.cores) },
+                ipc: (elapsed > 0).then(|| instructions as f64 / cycles / f64::from(config.cores)),
                 fence_stall_ns: ps_to_ns(sum(|stats| stats.fence_stall_ps)),
             },
             reencryptions: figures.reencryptions,
@@ -125,8 +123,8 @@ fn report<O: Observer>(
             recorded: recorded(source, elapsed),
             host: Host {
                 seconds,
-                instructions_per_second: instructions as f64 / seconds,
-                memory_requests_per_second: requests as f64 / seconds,
+                instructions_per_second: per_second(instructions, seconds),
+                memory_requests_per_second: per_second(requests, seconds),
                 peak_rss_bytes: peak_rss_bytes(),
             },
         },

@@ -7,6 +7,11 @@ pub use sites::LineCost;
 
 use serde::Serialize;
 
+/// Version of the engine, as it appears in reports.
+pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Digest of the sources that the engine was built from: runs of engines with equal digests give equal results.
+pub const ENGINE_BUILD: &str = env!("COUNTERPOINT_ENGINE_BUILD");
+
 /// One simulation's figures: `run --json`.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "Run")]
@@ -63,8 +68,8 @@ pub struct Stats {
     pub instructions: u64,
     /// Latency of a transaction.
     pub transaction_latency_ns: Latency,
-    /// Transactions per simulated second, over all cores.
-    pub throughput_tps: f64,
+    /// Transactions per simulated second, over all cores; null without transactions.
+    pub throughput_tps: Option<f64>,
     /// Figures of the device.
     pub nvm: Nvm,
     /// Why no write reached the device; null if one did.
@@ -260,9 +265,8 @@ pub struct CacheReport {
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "Core")]
 pub struct CoreReport {
-    /// Instructions per cycle and core.
-    #[schemars(with = "Option<f64>")]
-    pub ipc: f64,
+    /// Instructions per cycle and core; null if no time was measured.
+    pub ipc: Option<f64>,
     /// Time that fences stalled commit, summed over all cores.
     pub fence_stall_ns: f64,
 }
@@ -332,17 +336,20 @@ pub struct DrainPart {
     pub energy_all_dirty_mj: f64,
 }
 
+/// `count` per second; `None` if no time has passed.
+pub(crate) fn per_second(count: u64, seconds: f64) -> Option<f64> {
+    (seconds > 0.0).then(|| count as f64 / seconds)
+}
+
 /// What the simulation cost the host. Only this part differs between two runs of one configuration.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Host {
     /// Wall-clock seconds of the simulation, without populating.
     pub seconds: f64,
     /// Simulated instructions per host second.
-    #[schemars(with = "Option<f64>")]
-    pub instructions_per_second: f64,
+    pub instructions_per_second: Option<f64>,
     /// Device requests per host second.
-    #[schemars(with = "Option<f64>")]
-    pub memory_requests_per_second: f64,
+    pub memory_requests_per_second: Option<f64>,
     /// Peak resident memory of the process, if the host reports it.
     pub peak_rss_bytes: Option<u64>,
 }

@@ -13,7 +13,7 @@
 //! initial contents of files are kept.
 //!
 //! Checks of a program, which need its threads and addresses as well, read it once, step by step (`steps`). They can name
-//! operations that a program made of the recording leaves out (`omitted`). A locked instruction that fences by chance, in the
+//! operations that a program made of the recording leaves out (`omitted`). Which stores are durable then, `pending` says. A locked instruction that fences by chance, in the
 //! C library or after everything else, is no fence of the program there.
 //!
 //! What a recording lacks of what its program did (`lacks`) is part of its summary.
@@ -32,6 +32,7 @@ pub mod lines;
 mod mapped_files;
 mod marks;
 mod omitted;
+pub mod pending;
 mod pmemcheck;
 mod program;
 mod ranges;

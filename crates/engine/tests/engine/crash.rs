@@ -328,7 +328,7 @@ fn report_has_every_key_of_the_contract() {
             assert!(value.get(name).is_some(), "{name} is missing from {value}");
         }
     };
-    keys(&report, &["schema", "design", "variant", "workload", "seed", "crash_points", "nested_points"]);
+    keys(&report, &["schema", "design", "variant", "workload", "seed", "request", "crash_points", "nested_points"]);
     keys(&report, &["distinct_states", "recovered", "exercised", "coverage", "violations", "host"]);
     keys(&report["exercised"], &["evictions", "counter_misses", "wpq_full", "reencryptions"]);
     keys(&report["host"], &["seconds", "points_per_second"]);

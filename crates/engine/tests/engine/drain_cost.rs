@@ -4,6 +4,7 @@
 use counterpoint_engine::api;
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::design;
+use counterpoint_engine::embed::{Memory, Setup};
 use counterpoint_engine::parts::Design;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -135,12 +136,18 @@ fn parts_add_up_and_are_there_where_they_mean_something() {
 }
 
 #[test]
-fn battery_that_does_not_support_the_drain_is_refused_by_run_and_crash() {
-    let refused = request("bbe", 1, &["eadr.battery=write-only"]);
+fn battery_that_does_not_support_the_drain_is_refused_by_every_call() {
+    let set = ["eadr.battery=write-only"];
+    let refused = request("bbe", 1, &set);
     let sentence =
         "eadr.battery = write-only: design 'bbe' makes pads after power is lost and needs write-compute-order";
     assert_eq!(try_run(&[request("sepencr", 1, &["eadr.battery=write-only"]), refused.clone()]).unwrap_err(), sentence);
     assert_eq!(api::resolve(&refused.to_string()).unwrap_err().to_string(), sentence);
     let crash = api::crash(&refused.to_string(), &|_, _| {}, &Arc::default());
     assert_eq!(crash.unwrap_err().to_string(), sentence);
+    let of_boot = json!({"design": "bbe", "machine": "sepencr", "set": set}).to_string();
+    assert_eq!(api::recovery(&of_boot, &|_, _| {}, &Arc::default()).unwrap_err().to_string(), sentence);
+    let (variant, machine, set) = (Variant::Hardened, Some("sepencr"), &set.map(str::to_owned));
+    let memory = Memory::new(&Setup { design: "bbe", variant, machine, set, seed: 1, on_channel: [None; 2] });
+    assert_eq!(memory.err().unwrap().0, sentence);
 }

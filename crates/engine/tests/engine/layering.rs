@@ -29,14 +29,18 @@ const ROOMS: &[(&str, &str)] = &[
     ("audit", "kernel message layout parts"),
     ("timeline", "kernel output message layout"),
     ("attribution", "kernel stats message trace"),
-    ("assembly", "kernel message layout config cipher parts cpu cache controller device mechanism recovery"),
+    (
+        "assembly",
+        "kernel stats message layout config cipher parts cpu cache controller device mechanism recovery audit",
+    ),
     ("power", "kernel message layout config parts controller device recovery assembly"),
-    ("run", "kernel stats message layout config parts workload trace cpu cache controller device audit assembly"),
+    ("embed", "kernel stats message config parts controller device design recovery assembly power"),
+    ("run", "kernel stats message layout config parts workload trace cpu cache assembly embed"),
     ("check", "kernel message config parts trace attribution run"),
     ("user_recovery", "kernel output message trace"),
     (
         "crash",
-        "kernel message layout config cipher parts workload trace controller design recovery audit attribution \
+        "kernel stats message layout config cipher parts workload trace controller design recovery audit attribution \
          assembly power run user_recovery",
     ),
     ("legal_states", "kernel message layout config parts recovery audit assembly run crash"),
@@ -46,13 +50,15 @@ const ROOMS: &[(&str, &str)] = &[
          legal_states",
     ),
     ("crash_view", "kernel message layout recovery audit assembly power run crash"),
-    ("recovery_cost", "kernel message layout config parts trace cache controller device recovery assembly power run"),
+    (
+        "recovery_cost",
+        "kernel message layout config parts trace cache controller device recovery assembly power embed run",
+    ),
     (
         "api",
         "kernel stats message config parts workload trace design timeline attribution assembly run check user_recovery \
          crash legal_states recorded_states crash_view recovery_cost",
     ),
-    ("embed", "kernel stats message config parts controller device design recovery assembly power run"),
 ];
 
 /// ARCHITECTURE.md draws the rooms in the order in which they import each other, and no others.

@@ -43,7 +43,7 @@ class LineHost:
     """
 
     seconds: float
-    requests_per_second: float
+    requests_per_second: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class LineRun(behaviour.Document):
             a trace without cycles, those that found no room.
         simulated_ns: time from the first access until everything is on the media.
         finish_ns: time from the first access until the last answer.
-        requests_per_second: accesses per simulated second, from the first sent to the last answered.
+        requests_per_second: accesses per simulated second, from the first sent to the last answered; None without any.
         read_response_ns: time from the cycle of a read to its decrypted line; None without reads, or if the trace has
             no cycles.
         write_response_ns: time from the cycle of a write until it is in the persistence domain.
@@ -110,7 +110,7 @@ class LineRun(behaviour.Document):
     waited: int
     simulated_ns: float
     finish_ns: float
-    requests_per_second: float
+    requests_per_second: float | None
     read_response_ns: ResponseTimes | None
     write_response_ns: ResponseTimes | None
     read_latency_ns: float | None

@@ -144,7 +144,7 @@ class Core:
     """All cores together.
 
     Attributes:
-        ipc: instructions per cycle and core.
+        ipc: instructions per cycle and core; None if no time was measured.
         fence_stall_ns: time that fences stalled commit, summed over all cores.
     """
 
@@ -281,7 +281,7 @@ class Stats:
         simulated_ns: measured time, from the end of warm-up to the last core's last commit.
         instructions: instructions committed in the measured time.
         transaction_latency_ns: latency of a transaction.
-        throughput_tps: transactions per simulated second, over all cores.
+        throughput_tps: transactions per simulated second, over all cores; None without transactions.
         nvm: figures of the device.
         no_writes: why no write reached the device; None if one did.
         counter_cache: figures of the counter cache; nulls without encryption.
@@ -303,7 +303,7 @@ class Stats:
     simulated_ns: float
     instructions: int
     transaction_latency_ns: Latency
-    throughput_tps: float
+    throughput_tps: float | None
     nvm: Nvm
     no_writes: str | None
     counter_cache: CounterCache

@@ -495,6 +495,8 @@ class Crash(behaviour.Crash):
         fault: the name of the mechanism that is switched off, if any.
         workload: workload name or trace.
         seed: seed of every random stream.
+        request: what was asked for, with the defaults of its run stated: `design` and `workload`, and those options of
+            `crash` on which the verdict depends. Paths are as they were given.
         crash_points: number of judged power failures.
         nested_points: number of judged power failures during recovery; those that leave the same state count once.
         distinct_states: number of distinct durable states among the power failures.
@@ -533,6 +535,7 @@ class Crash(behaviour.Crash):
     fault: str | None
     workload: str
     seed: int
+    request: Mapping[str, Any]
     crash_points: int
     nested_points: int
     distinct_states: int

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What is explored of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub(in crate::api) enum Explore {
     /// One schedule: the simulated one, or another.
     #[default]
@@ -16,20 +17,6 @@ pub(in crate::api) enum Explore {
     Schedules,
     /// Every legal state at every fence.
     Legal,
-}
-
-impl Explore {
-    /// All of them.
-    pub const ALL: [Explore; 3] = [Explore::Schedule, Explore::Schedules, Explore::Legal];
-
-    /// Its name in requests.
-    pub fn name(self) -> &'static str {
-        match self {
-            Explore::Schedule => "schedule",
-            Explore::Schedules => "schedules",
-            Explore::Legal => "legal",
-        }
-    }
 }
 
 /// Crash points: "all", or their number.

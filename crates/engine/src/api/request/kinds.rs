@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use strum::VariantArray;
 
 /// A kind of value.
 pub(in crate::api) trait Kind {
@@ -114,7 +115,7 @@ impl Kind for Variant {
     const NAME: &'static str = "variant";
 
     fn schema() -> Value {
-        json!({"type": "string", "enum": Variant::ALL.map(Variant::name)})
+        one_of::<Variant>()
     }
 }
 
@@ -122,7 +123,7 @@ impl Read for Variant {
     type Value = Option<Variant>;
 
     fn read(given: &Value) -> Result<Option<Variant>, String> {
-        named_variant(&text(given)?).map(Some)
+        named(&text(given)?).map(Some)
     }
 }
 
@@ -130,7 +131,7 @@ impl Kind for Explore {
     const NAME: &'static str = "name";
 
     fn schema() -> Value {
-        json!({"type": "string", "enum": Explore::ALL.map(Explore::name)})
+        one_of::<Explore>()
     }
 }
 
@@ -138,31 +139,7 @@ impl Read for Explore {
     type Value = Option<Explore>;
 
     fn read(given: &Value) -> Result<Option<Explore>, String> {
-        let name = text(given)?;
-        let found = Explore::ALL.into_iter().find(|explore| explore.name() == name);
-        found.map(Some).ok_or_else(|| does_not_exist(&name, &Explore::ALL.map(Explore::name)))
-    }
-}
-
-/// A name, or the path of a file instead of one.
-pub(in crate::api) struct NameOrPath;
-
-impl Kind for NameOrPath {
-    const NAME: &'static str = "name-or-path";
-
-    fn schema() -> Value {
-        json!({"type": "string"})
-    }
-}
-
-/// The path of a file or folder.
-pub(in crate::api) struct Path;
-
-impl Kind for Path {
-    const NAME: &'static str = "path";
-
-    fn schema() -> Value {
-        json!({"type": "string"})
+        named(&text(given)?).map(Some)
     }
 }
 
@@ -177,46 +154,23 @@ impl Kind for Assignments {
     }
 }
 
-/// What a program leaves out.
-pub(in crate::api) struct LeftOut;
+fn names<T: VariantArray + Copy + Into<&'static str>>() -> Vec<&'static str> {
+    T::VARIANTS.iter().map(|&value| value.into()).collect()
+}
 
-impl Kind for LeftOut {
-    const NAME: &'static str = "left-out";
+/// The schema of one of several names.
+fn one_of<T: VariantArray + Copy + Into<&'static str>>() -> Value {
+    json!({"type": "string", "enum": names::<T>()})
+}
 
-    fn schema() -> Value {
-        json!({"type": "string"})
+/// The value called `name`; or that there is none, without the name of the field.
+pub(in crate::api) fn named<T: VariantArray + Copy + Into<&'static str>>(name: &str) -> Result<T, String> {
+    let known = names::<T>();
+    if let Some(at) = known.iter().position(|known| *known == name) {
+        return Ok(T::VARIANTS[at]);
     }
-}
-
-/// Whether to do what is done by default.
-pub(in crate::api) struct Switch;
-
-impl Kind for Switch {
-    const NAME: &'static str = "switch";
-
-    fn schema() -> Value {
-        json!({"type": "boolean"})
-    }
-}
-
-/// A command line that the front end finds, where the user switches on that it is used.
-pub(in crate::api) struct FoundCommand;
-
-impl Kind for FoundCommand {
-    const NAME: &'static str = "flag";
-
-    fn schema() -> Value {
-        json!({"type": "array", "items": {"type": "string"}})
-    }
-}
-
-pub(in crate::api) fn named_variant(name: &str) -> Result<Variant, String> {
-    Variant::from_name(name).ok_or_else(|| does_not_exist(name, &Variant::ALL.map(Variant::name)))
-}
-
-fn does_not_exist(name: &str, known: &[&str]) -> String {
     let (last, others) = known.split_last().expect("there is a name");
-    format!("'{name}' does not exist: {} or {last}", others.join(", "))
+    Err(format!("'{name}' does not exist: {} or {last}", others.join(", ")))
 }
 
 fn text(given: &Value) -> Result<String, String> {

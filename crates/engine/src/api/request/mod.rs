@@ -15,8 +15,8 @@ mod read;
 mod schema;
 
 use super::named::{attacks, checked_event, find_omission, seeded_fault};
-use crate::assembly::{encryption, memory_map};
-use crate::config::{self, RunConfig};
+use crate::assembly;
+use crate::config::RunConfig;
 use crate::crash::{CrashPlan, Exploration, Region};
 use crate::design::{self, OnMachine, faults::Fault};
 use crate::kernel::{ConfigError, workers};
@@ -24,9 +24,9 @@ use crate::parts::Design;
 use explore::Points;
 
 pub(super) use explore::Explore;
-pub(super) use kinds::named_variant;
+pub(super) use kinds::named;
 pub(super) use options::{Broken, Check, Common, Crash, Lines, Omitted, Recovery, Run, Setting, Window};
-pub(super) use read::{Given, parse, parse_batch, read_all, said};
+pub(super) use read::{Given, parse, parse_batch, read_all, stated};
 pub use schema::schemas;
 
 /// Most power failures in a row during recovery: the work grows exponentially with their number.
@@ -91,9 +91,7 @@ impl Common {
                 .transpose()?,
             machine,
         };
-        config::validate_run(&config)?;
-        memory_map::validate(&config, &design)?;
-        encryption::check(&config.machine, &design)?;
+        assembly::validate(&config, &design)?;
         Ok((config, design))
     }
 

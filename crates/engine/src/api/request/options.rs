@@ -4,14 +4,15 @@
 //! | of a field | becomes |
 //! |---|---|
 //! | its documentation | that of the keyword in Python |
-//! | its type, or its kind (`with`) | the type in Python, and the form on the command line |
+//! | its type, or its kind (`with` one that checks values, or `x-kind`) | the type in Python, and the form on the command line |
+//! | `x-python` | the documentation of the keyword, where Python takes another form than JSON |
 //! | `x-help` | the help of the flag; a field without it is no flag. One of several requests with the field says it |
 //! | `x-flag`, `x-metavar` | the flag, if it is not the name, and its value, if it is not that of the kind |
 //! | `x-typed` | its place in a command that shows a violation again |
 //! | its place | that in documents and in `--help` |
 
 use super::explore::{Explore, Points};
-use super::kinds::{As, Assignments, Count, FoundCommand, LeftOut, NameOrPath, Path, Size, Sizes, Switch};
+use super::kinds::{As, Assignments, Count, Size, Sizes};
 use crate::config::Variant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,12 +26,12 @@ pub(in crate::api) struct Setting {
     #[schemars(extend("x-help" = "The papers made safe (hardened, default), or read literally.", "x-typed" = 10))]
     pub variant: Option<Variant>,
     /// A preset's name or the path of a TOML file; default the first design's preset.
-    #[schemars(with = "As<NameOrPath>", extend("x-typed" = 30,
+    #[schemars(extend("x-kind" = "name-or-path", "x-typed" = 30,
         "x-help" = "One machine for all designs; default the first design's preset."))]
     pub machine: Option<String>,
     /// Machine values to change, `["controller.wpq_entries=64"]`.
     #[schemars(with = "As<Assignments>", extend("x-typed" = 40,
-        "x-front" = "Machine values to change, `{\"controller.wpq_entries\": 64}` or `[\"controller.wpq_entries=64\"]`.",
+        "x-python" = "Machine values to change, `{\"controller.wpq_entries\": 64}` or `[\"controller.wpq_entries=64\"]`.",
         "x-help" = "Change a value of the machine or the design; repeatable."))]
     pub set: Vec<String>,
 }
@@ -40,7 +41,7 @@ pub(in crate::api) struct Setting {
 #[serde(default)]
 pub(in crate::api) struct Omitted {
     /// What to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs have it.
-    #[schemars(with = "As<LeftOut>", extend("x-help" = "Leave an annotation or a step out of the program.",
+    #[schemars(extend("x-kind" = "left-out", "x-help" = "Leave an annotation or a step out of the program.",
         "x-typed" = 130))]
     pub leave_out: Option<String>,
 }
@@ -55,6 +56,10 @@ pub(in crate::api) struct Broken {
     pub fault: Option<String>,
     #[serde(flatten)]
     pub omitted: Omitted,
+    /// Numbers of annotations to leave out of a recorded program, from 0.
+    #[schemars(extend("x-typed" = 140,
+        "x-help" = "Leave out annotation N of a recorded program, counted from 0; repeatable."))]
+    pub omit_annotations: Vec<u64>,
 }
 
 /// The fields of every kind of request.
@@ -108,7 +113,7 @@ pub(in crate::api) struct Run {
     #[serde(flatten)]
     pub omitted: Omitted,
     /// File that gets every stage's events, readable by Perfetto.
-    #[schemars(with = "As<Path>", extend("x-help" = "Write every stage's events for Perfetto."))]
+    #[schemars(extend("x-kind" = "path", "x-help" = "Write every stage's events for Perfetto."))]
     pub timeline: Option<String>,
     /// Report what each source line of a recorded program costs, if the recording has source lines; not together with
     /// `timeline`.
@@ -183,10 +188,6 @@ pub(in crate::api) struct Crash {
     #[serde(with = "As::<Count>")]
     #[schemars(extend("x-help" = "Explore this schedule; 0 (default) is the machine's own.", "x-typed" = 160))]
     pub schedule: Option<u64>,
-    /// Numbers of annotations to leave out of a recorded program, from 0.
-    #[schemars(extend("x-typed" = 140,
-        "x-help" = "Leave out annotation N of a recorded program, counted from 0; repeatable."))]
-    pub omit_annotations: Vec<u64>,
     /// What an attacker does to the media: names of attacks, or `"all"`. One change of each kind is tried in each
     /// durable state, with and without another power cut during the boot, and before each access of the running machine
     /// to memory.
@@ -203,10 +204,10 @@ pub(in crate::api) struct Crash {
     pub stages: bool,
     /// Look for the smallest run that breaks the same rules. It needs every event as a crash point, and is then the
     /// default.
-    #[schemars(with = "As<Switch>")]
+    #[schemars(extend("x-kind" = "switch"))]
     pub shrink: Option<bool>,
     /// If a rule is broken, find out whether the program, the design or the annotations are wrong; the default.
-    #[schemars(with = "As<Switch>")]
+    #[schemars(extend("x-kind" = "switch"))]
     pub blame: Option<bool>,
     /// A shell command that does the recovery of a recorded program. It runs on files with the memory that a boot finds
     /// at each crash point, and exits with 0 if it recovers. `{pool}` in it stands for the path of the first file of
@@ -231,8 +232,8 @@ pub(in crate::api) struct Crash {
     pub recover_jobs: Option<u64>,
     /// For `explore` "legal": the words that start Valgrind with the tool that notes what a command reads. At crash points with
     /// more legal states than `states` the command then runs under it, too.
-    #[schemars(with = "As<FoundCommand>", extend("x-typed" = 180,
-        "x-front" = "For `explore=\"legal\"`: at crash points with more legal states than `states`, also run the command under \
+    #[schemars(extend("x-kind" = "flag", "x-typed" = 180,
+        "x-python" = "For `explore=\"legal\"`: at crash points with more legal states than `states`, also run the command under \
         Valgrind, which records what it reads. One run then decides all states in which that is the same. Such a run takes half a \
         second or more; off by default.",
         "x-help" = "Watch what the command reads; one run then decides all states in which that is the same. Needs Valgrind."))]
@@ -252,11 +253,11 @@ pub(in crate::api) struct Crash {
         "x-help" = "Threads that judge attacks and failures of recovery; 0 (default) is one per processor."))]
     pub workers: Option<u64>,
     /// Where the temporary folder for these files is created; default the system's temporary folder.
-    #[schemars(with = "As<Path>", extend("x-flag" = "--recover-dir", "x-metavar" = "DIR",
+    #[schemars(extend("x-kind" = "path", "x-flag" = "--recover-dir", "x-metavar" = "DIR",
         "x-help" = "Where the temporary folder for {pool} is created."))]
     pub recover_folder: Option<String>,
     /// A folder in which the files of the first failure are kept.
-    #[schemars(with = "As<Path>")]
+    #[schemars(extend("x-kind" = "path"))]
     pub recover_keep: Option<String>,
     /// For a recorded program: names of functions that only flush or fence, besides the usual ones; causes and
     /// violations are shown at the line that calls them.
@@ -320,7 +321,7 @@ pub(in crate::api) struct Recovery {
     /// Capacities of the device; none at all is that of the machine.
     #[serde(with = "As::<Sizes>")]
     #[schemars(extend(
-        "x-front" = "Capacities of the device: one, several, or a comma list; an empty list is that of the machine.",
+        "x-python" = "Capacities of the device: one, several, or a comma list; an empty list is that of the machine.",
         "x-help" = "Capacities of the device, 64KiB to 16TiB; default 16GiB to 16TiB."))]
     pub memory: Vec<u64>,
     /// Capacities of the counter cache, and as much again of the cache of MACs and nodes; default the machine's.

@@ -61,12 +61,13 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
 }
 
 /// The keys that a request states, without those that have their default.
-pub(in crate::api) fn said<R: RequestKind>(request: &R) -> Given {
-    let empty = |value: &Value| matches!(value, Value::Null | Value::Bool(false)) || value == &Value::Array(Vec::new());
-    match serde_json::to_value(request) {
-        Ok(Value::Object(keys)) => keys.into_iter().filter(|(_, value)| !empty(value)).collect(),
+pub(in crate::api) fn stated<R: RequestKind>(request: &R) -> Given {
+    let keys = |request: &R| match serde_json::to_value(request) {
+        Ok(Value::Object(keys)) => keys,
         other => unreachable!("a request is an object, and not {other:?}"),
-    }
+    };
+    let defaults = keys(&R::default());
+    keys(request).into_iter().filter(|(key, value)| defaults.get(key) != Some(value)).collect()
 }
 
 fn refused<R: RequestKind>(key: &str, known: &[String]) -> ConfigError {

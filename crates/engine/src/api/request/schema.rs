@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fmt;
 
 /// A kind of request.
@@ -96,8 +96,12 @@ fn schema<R: RequestKind>() -> Value {
     for property in properties.values_mut().filter_map(Value::as_object_mut) {
         property.remove("default");
         // To state null is the same as to leave a field out.
-        if property.get("type") == Some(&json!(["string", "null"])) {
-            property.insert("type".to_owned(), "string".into());
+        if let Some(Value::Array(kinds)) = property.get_mut("type") {
+            kinds.retain(|kind| kind != "null");
+            if let [only] = &kinds[..] {
+                let only = only.clone();
+                property.insert("type".to_owned(), only);
+            }
         }
         if let Some(Value::String(told)) = property.get_mut("description") {
             *told = told.split_whitespace().collect::<Vec<_>>().join(" ");

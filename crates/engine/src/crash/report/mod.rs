@@ -11,6 +11,7 @@ use crate::audit::{self, Rule, StageTally, Violation, most_telling_first};
 use crate::config::Variant;
 use crate::design::faults::Fault;
 use crate::parts::PartsList;
+use crate::stats::per_second;
 use crate::user_recovery::{RecoverySettings, Verdict};
 use reproduction::Reproduction;
 use serde::{Serialize, Serializer};
@@ -35,8 +36,7 @@ pub struct HostFigures {
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Crash points judged per second.
-    #[schemars(with = "Option<f64>")]
-    pub points_per_second: f64,
+    pub points_per_second: Option<f64>,
 }
 
 /// The run that was explored.
@@ -186,7 +186,7 @@ pub struct ReportedViolation {
     /// The schedule; 0 is the undisturbed one; null if a legal state of no schedule breaks the rule.
     pub schedule: Option<u64>,
     /// How to reproduce the violation.
-    #[schemars(with = "String", extend("x-front" = "the command line that shows it again."))]
+    #[schemars(with = "String", extend("x-document" = "the command line that shows it again."))]
     pub reproduce: Reproduction,
     /// The lines of a recorded program that it is about: that of the rule, or those of which the command was not given what
     /// the program had stored last; some of them, the newest first. Empty where the trace does not have places.
@@ -263,7 +263,7 @@ pub struct Shrunk {
     /// What happened, in sentences.
     pub explanation: String,
     /// How to reproduce the violation.
-    #[schemars(with = "String", extend("x-front" = "the command line that shows it again."))]
+    #[schemars(with = "String", extend("x-document" = "the command line that shows it again."))]
     pub reproduce: Reproduction,
     /// Number of smaller runs that were explored.
     pub tried: u32,
@@ -316,6 +316,9 @@ pub struct CrashReport {
     pub workload: String,
     /// Seed of every random stream.
     pub seed: u64,
+    /// What was asked for, with the defaults of its run stated: `design` and `workload`, and those options of `crash` on which
+    /// the verdict depends. Paths are as they were given.
+    pub request: serde_json::Map<String, serde_json::Value>,
     /// Number of judged power failures.
     pub crash_points: u64,
     /// Number of judged power failures during recovery; those that leave the same state count once.
@@ -374,10 +377,6 @@ pub struct CrashReport {
     pub host: HostFigures,
 }
 
-fn points_per_second(points: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { points as f64 / seconds } else { 0.0 }
-}
-
 impl CrashReport {
     pub(crate) fn new(run: CrashRun, findings: Findings) -> Self {
         let reported = |violation: Violation| ReportedViolation {
@@ -390,7 +389,7 @@ impl CrashReport {
         let left_out = findings.left_out.map(|left| LeftOut { count: left.count, first: reported(left.first) });
         let mut violations = findings.violations.into_iter().map(reported).collect();
         most_telling_first(&mut violations, |found: &ReportedViolation| found.violation.subject());
-        let points_per_second = points_per_second(findings.crash_points, run.seconds);
+        let points_per_second = per_second(findings.crash_points, run.seconds);
         Self {
             schema: 1,
             design: run.design,
@@ -399,6 +398,7 @@ impl CrashReport {
             fault: run.fault.map(Fault::name),
             workload: run.workload,
             seed: run.seed,
+            request: serde_json::Map::new(),
             crash_points: findings.crash_points,
             nested_points: findings.nested_points,
             distinct_states: findings.distinct_states,
@@ -466,7 +466,7 @@ impl CrashReport {
         self.violation_count += other.violation_count;
         self.internal_errors.extend(other.internal_errors);
         self.host.seconds += other.host.seconds;
-        self.host.points_per_second = points_per_second(self.crash_points, self.host.seconds);
+        self.host.points_per_second = per_second(self.crash_points, self.host.seconds);
         self
     }
 

@@ -54,43 +54,34 @@ fn counted(name: &str, accesses: &[(u64, bool, u64)]) -> [Vec<Ps>; 2] {
     let design = design::find(name, Variant::Hardened).unwrap();
     let config = config(&design, &[]);
     let base = Arc::new(FilledBase { end: 1 << 30, line: [0x5a; 64] });
-    let mut system = LineSystem::new(&config.machine, &design, base, config.seed, NoObserver).unwrap();
-    let mut answered: Vec<Option<Ps>> = vec![None; accesses.len()];
-    let mut advance = |system: &mut LineSystem<NoObserver>| {
-        let Some(answers) = system.advance() else { return false };
-        let tokens: Vec<u32> = answers
-            .iter()
-            .filter_map(|answer| match *answer {
-                Response::Read { token, .. } => Some(token),
-                Response::Written { token } => Some(token.0),
-                _ => None,
-            })
-            .collect();
-        tokens.iter().for_each(|&token| answered[token as usize] = Some(system.now()));
-        true
-    };
-    for (token, &(ns, write, line)) in accesses.iter().enumerate() {
-        let at = system.now().max(ns * 1_000);
-        while system.next_event_at().is_some_and(|next| next <= at) {
-            advance(&mut system);
-        }
-        system.wait_until(at);
-        while !system.accepts(if write { MediaOp::Write } else { MediaOp::Read }) {
-            assert!(advance(&mut system));
-        }
-        if write {
-            system.write_now(Line(line), &[1; 64], token as u32);
-        } else {
-            system.read_now(Line(line), token as u32);
-        }
-    }
-    while advance(&mut system) {}
-    system.flush();
-    while advance(&mut system) {}
+    let mut driver = Driver::new(&config.machine, &design, base, config.seed, NoObserver).unwrap();
     let mut times = [Vec::new(), Vec::new()];
-    for (&(ns, write, _), answered) in accesses.iter().zip(&answered) {
-        times[usize::from(write)].push(answered.unwrap() - ns * 1_000);
+    let mut advance = |driver: &mut Driver<NoObserver, (Ps, bool)>| {
+        let happened = driver.advance();
+        for answered in &driver.answered {
+            let (due, write) = answered.request;
+            times[usize::from(write)].push(driver.system.now() - due);
+        }
+        happened
+    };
+    for &(ns, write, line) in accesses {
+        let due = ns * 1_000;
+        let at = driver.system.now().max(due);
+        while driver.is_due(at) {
+            advance(&mut driver);
+        }
+        driver.system.wait_until(at);
+        while !driver.system.accepts(if write { MediaOp::Write } else { MediaOp::Read }) {
+            assert!(advance(&mut driver));
+        }
+        driver.send((due, write), |system, token| match write {
+            true => system.write_now(Line(line), &[1; 64], token),
+            false => system.read_now(Line(line), token),
+        });
     }
+    while advance(&mut driver) {}
+    driver.system.flush();
+    while advance(&mut driver) {}
     times.iter_mut().for_each(|times| times.sort_unstable());
     times
 }
@@ -187,16 +178,15 @@ fn interruption_is_heard_before_many_more_events() {
     let base = Arc::new(FilledBase { end: 1 << 30, line: [0; 64] });
     let cancel = AtomicBool::new(false);
     let events = |stop: Option<u64>| {
-        let system =
-            LineSystem::new(&config.machine, &design, base.clone(), config.seed, MediaWrites::default()).unwrap();
-        let mut run = Run::new(system, &cancel);
-        while stop.is_some_and(|events| run.system.events() < events) {
+        let driver = Driver::new(&config.machine, &design, base.clone(), config.seed, MediaWrites::default()).unwrap();
+        let mut run = Run::new(driver, &cancel);
+        while stop.is_some_and(|events| run.driver.system.events() < events) {
             run.send(Some(0), Line(0), None).unwrap();
         }
         cancel.store(stop.is_some(), Ordering::Relaxed);
         let sent = run.send_all(&trace, 1 << 24, 1000, &|_| {});
         assert_eq!(matches!(sent, Err(Failure::Cancelled)), stop.is_some());
-        run.system.events()
+        run.driver.system.events()
     };
     let (all, stopped) = (events(None), events(Some(100)));
     assert!(all > 4 * EVENTS_PER_LOOK && stopped <= EVENTS_PER_LOOK, "{stopped} of {all} events");

@@ -48,6 +48,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         variant: Variant::Hardened,
         workload: String::new(),
         seed: 1,
+        request: serde_json::Map::new(),
         fault: None,
         crash_points,
         nested_points: 0,
