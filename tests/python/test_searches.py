@@ -263,7 +263,7 @@ def test_design_file_is_read_once_for_the_keys_of_its_crash_tests(
         return described(name)
 
     monkeypatch.setattr(catalogue, "described", reading)
-    monkeypatch.setattr(computing, "Processes", lambda workers: Inline())
+    monkeypatch.setattr("counterpoint.runs.executor.start.Processes", lambda workers: Inline())
     tests = [{"design": str(design), "workload": "array", "points": 1, "transactions": n} for n in (1, 2, 3)]
     with cp.Store(tmp_path / "s.duckdb") as store:
         computer = computing.Computer(store)

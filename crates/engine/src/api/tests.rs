@@ -145,7 +145,7 @@ fn value_of_the_wrong_kind_is_told_with_its_key() {
         ("explore", json!("all"), "explore: 'all' does not exist: schedule, schedules or legal"),
         ("nested", json!("yes"), "nested: invalid type: string \"yes\", expected a boolean"),
         ("wrappers", json!(["persist", 5]), "wrappers[1]: invalid type: integer `5`, expected a string"),
-        ("omit_annotations", json!([0, -1]), "omit_annotations[1]: invalid value: integer `-1`, expected u64"),
+        ("omit_annotations", json!([0, -1]), "omit_annotations: invalid value: integer `-1`, expected u64"),
         ("at_event", json!(0), "at_event: 0 is not an event number; the first is 1"),
     ] {
         assert_eq!(sentence(crash_one(&with(key, &value))), told);

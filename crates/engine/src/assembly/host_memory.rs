@@ -1,7 +1,7 @@
 //! The host memory that a run needs beside its footprint, checked before any of it is allocated: the caches of a
 //! machine may be gigabytes for each of 64 cores, and auditors remember every line that a recovery reads.
 //!
-//! The footprint itself is checked where it is populated ([`crate::workload::Base`]), with the same [`HostMemory`].
+//! The footprint itself is checked where it is populated, with the same [`HostMemory`].
 
 use crate::audit;
 use crate::cache;

@@ -28,7 +28,9 @@ pub(super) fn outcome(program: Program, request: Value) -> Result<Value, Failure
     let mut report: Value = serde_json::from_str(&report).unwrap();
     report.as_object_mut().unwrap().remove("host");
     report.as_object_mut().unwrap().remove("workload");
-    report["reproduce"].as_object_mut().unwrap().remove("workload");
+    for request in ["request", "reproduce"] {
+        report[request].as_object_mut().unwrap().remove("workload");
+    }
     Ok(report)
 }
 
