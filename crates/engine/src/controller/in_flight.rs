@@ -112,6 +112,8 @@ pub(super) struct Write {
     pub counter_atomic: bool,
     /// The counter block after this write incremented it: the staging register's second line, if it has one.
     pub block: LineBytes,
+    /// Whether a newer copy of the counter block has been queued since, so that `block` may be older than memory.
+    pub outdated: bool,
     /// Whether the write moves its line to the page's new major counter: then the append sets the line's done bit.
     pub renews: bool,
     /// Whether the counter block is still to be appended separately.
@@ -140,6 +142,7 @@ impl Write {
             core: None,
             counter_atomic: false,
             block: [0; 64],
+            outdated: false,
             renews: false,
             owes_counter: false,
             counter_admitted: false,

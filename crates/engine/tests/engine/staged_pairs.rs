@@ -1,6 +1,8 @@
 //! Published hw-log, alc and easy-pm: a staged pair carries the counter block as it was at its counter increment. If
 //! the block leaves the counter cache alone meanwhile (evicted, or written back on request) with the newer counter of a
 //! neighbour, the pair must not overwrite it with the older block.
+//!
+//! Published sca-tree: a ready pair takes the newest block, which is not that of a write under way if memory has a newer one.
 
 use super::common::judge::crash;
 use super::common::{Full, LATE, reading};
@@ -94,6 +96,34 @@ fn with_a_counter_per_line_the_published_readings_lose_nothing() {
     });
     for violation in crash(&request)["violations"].as_array().unwrap() {
         assert_eq!(violation["rule"], "pad_reuse", "{violation}");
+    }
+}
+
+/// Lines 0 and 1 share a counter block. Line 0 is a pair with ready bits whose block leaves the counter cache before its data
+/// is queued, so that the pair waits for the block. Line 1 increments its counter in the block as memory has it, and is being
+/// encrypted when the pair has reached memory: what it has of the block is older now, and a fetch must not find it.
+#[test]
+fn write_under_way_does_not_bring_back_a_counter_block_older_than_memory() {
+    let mut machine = config::preset("small").unwrap();
+    machine.controller.counter_cache_size = config::ByteSize(64);
+    machine.controller.counter_cache_ways = 1;
+    machine.controller.aes_latency_ns = 10_000.0;
+    // Line 1 comes at a time when the fetch of the pair is under way.
+    for delay in (0..1_000).step_by(20) {
+        let mut system = reading(&machine, "sca-tree", Variant::Published, NoObserver);
+        system.read(0, Line(0), 0);
+        while system.advance().is_some() {}
+        let now = system.now() + LATE;
+        let after = |ns: u32| now + ns_to_ps(f64::from(ns));
+        system.write_counter_atomic(now, Line(0), &[1; 64], 1);
+        // The counter of another block replaces theirs, and again when the pair is complete.
+        system.read(after(1_000), Line(8000), 2);
+        system.write_counter_atomic(after(10_000 + delay), Line(1), &[2; 64], 3);
+        system.read(after(14_000), Line(8000), 4);
+        system.read(after(17_000), Line(2), 5);
+        for (line, written) in [(0, 1), (1, 2)] {
+            assert_eq!(read_back(&mut system, Line(line)), [written; 64], "line {line}, {delay} ns");
+        }
     }
 }
 

@@ -31,7 +31,7 @@ impl View<'_> {
     }
 
     /// The newest block `id` that has not reached the media, outside the counter cache: in the staging register of a
-    /// write that incremented it, evicted and waiting for a slot, or queued.
+    /// write that incremented it, unless a newer one has been queued since; evicted and waiting for a slot; or queued.
     pub fn on_chip_block(&self, id: CounterBlock) -> Option<LineBytes> {
         let counters = &self.engine.counters;
         if counters.store != CounterStore::Region {
@@ -46,7 +46,7 @@ impl View<'_> {
         // no newer one.
         let stage = !counters.scheme.global() && counters.update == CounterUpdate::AtBump;
         let staged = self.engine.circuits.staged.iter().filter(|_| stage).map(|&slot| &self.writes[slot]);
-        let staged = staged.filter(|write| counters.block(write.line) == id);
+        let staged = staged.filter(|write| counters.block(write.line) == id && !write.outdated);
         let staged = staged.max_by_key(|write| write.increment).map(|write| (write.increment, &write.block));
         [queued, staged, evicted].into_iter().flatten().max_by_key(|(increment, _)| *increment).map(|(_, block)| *block)
     }

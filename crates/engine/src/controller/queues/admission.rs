@@ -374,8 +374,20 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         self.append_block(MediaLine::counter(id), block, increment);
     }
 
+    /// Handles that the block `id` enters its queue as it was after increment `increment`. Copies that staged writes of earlier
+    /// increments have are not the newest from now on, even when this one has left the queue.
+    fn outdate_staged(&mut self, id: CounterBlock, increment: u64) {
+        for &slot in &self.engine.circuits.staged {
+            let write = &mut self.memory.writes[slot];
+            write.outdated |= write.increment < increment && self.engine.counters.block(write.line) == id;
+        }
+    }
+
     /// Puts a block of metadata into its queue.
     pub fn append_block(&mut self, media: MediaLine, block: LineBytes, increment: u64) {
+        if let MediaUnit::Counter(id) = media.unit() {
+            self.outdate_staged(id, increment);
+        }
         let now = self.memory.now();
         self.memory.account_occupancy();
         if let Some(older) = self.merges(media) {
