@@ -1,6 +1,7 @@
 //! Checks of recorded programs: from a request to the findings, and their cost on a design.
 
 use super::Progress;
+use super::named::only_with;
 use super::request::{self, Check, Common, Omitted, TIMING};
 use super::runs::{Opened, unless_interrupted};
 use crate::assembly::host_memory::{self, Needs, Purpose};
@@ -20,18 +21,16 @@ impl Check {
     /// The replay on which costs are measured; `None` if the request names no design.
     fn replay(&self) -> Result<Option<Common>, ConfigError> {
         let Some(design) = &self.design else {
-            let others = [
-                ("variant", self.setting.variant.is_some()),
-                ("machine", self.setting.machine.is_some()),
-                ("set", !self.setting.set.is_empty()),
-                ("seed", self.seed.is_some()),
-            ];
-            return match others.iter().find(|(_, given)| *given) {
-                Some((name, _)) => {
-                    Err(ConfigError(format!("{name}: it has no effect without a design; name one with 'design'")))
-                }
-                None => Ok(None),
-            };
+            only_with(
+                "a design; name one with 'design'",
+                &[
+                    ("variant", self.setting.variant.is_some()),
+                    ("machine", self.setting.machine.is_some()),
+                    ("set", !self.setting.set.is_empty()),
+                    ("seed", self.seed.is_some()),
+                ],
+            )?;
+            return Ok(None);
         };
         Ok(Some(Common {
             design: design.clone(),

@@ -1,7 +1,7 @@
 //! Crashes: from a request to the exploration, the analysis of its findings, and the picture.
 
 use super::budget::Budget;
-use super::named::{checked_event, seeded_fault};
+use super::named::{checked_event, only_with, seeded_fault};
 use super::request::{self, Broken, CRASH, Common, Crash, Explore, Given, Window};
 use super::runs::{Opened, unless_interrupted};
 use super::{Progress, processors};
@@ -146,20 +146,18 @@ impl Call<'_> {
 /// The user's own recovery, if it is requested.
 fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Result<Option<OwnRecovery>, ConfigError> {
     let Some(command) = &request.recover else {
-        let others = [
-            ("recover_timeout", request.recover_timeout.is_some()),
-            ("recover_jobs", request.recover_jobs.is_some()),
-            ("recover_folder", request.recover_folder.is_some()),
-            ("stop_after", request.stop_after.is_some()),
-            ("no_preflight", request.no_preflight),
-            ("watch_reads", !request.watch_reads.is_empty()),
-        ];
-        return match others.iter().find(|(_, given)| *given) {
-            Some((name, _)) => {
-                Err(ConfigError(format!("{name}: it has no effect without a command; give one with 'recover'")))
-            }
-            None => Ok(None),
-        };
+        only_with(
+            "a command; give one with 'recover'",
+            &[
+                ("recover_timeout", request.recover_timeout.is_some()),
+                ("recover_jobs", request.recover_jobs.is_some()),
+                ("recover_folder", request.recover_folder.is_some()),
+                ("stop_after", request.stop_after.is_some()),
+                ("no_preflight", request.no_preflight),
+                ("watch_reads", !request.watch_reads.is_empty()),
+            ],
+        )?;
+        return Ok(None);
     };
     let Source::Trace(trace, _) = &run.source else {
         return Err(ConfigError(format!(

@@ -16,6 +16,14 @@ pub(super) fn checked_event(at_event: Option<u64>) -> Result<Option<u64>, Config
     }
 }
 
+/// Refuses what is given of `options`, which have no effect without `what`.
+pub(super) fn only_with(what: &str, options: &[(&str, bool)]) -> Result<(), ConfigError> {
+    match options.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(ConfigError(format!("{name}: it has no effect without {what}"))),
+        None => Ok(()),
+    }
+}
+
 /// The seeded fault called `name`.
 pub(super) fn seeded_fault(name: Option<&str>) -> Result<Option<Fault>, ConfigError> {
     name.map(Fault::find).transpose()

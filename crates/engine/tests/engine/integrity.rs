@@ -90,13 +90,14 @@ fn no_check_of_a_run_fails_and_bytes_change_no_time() {
     let mut designs = with_integrity();
     designs.push("write-back-tree");
     designs.par_iter().for_each(|design| {
-        for machine in ["small", "secpm"] {
-            let request = json!({"design": design, "workload": "btree", "machine": machine, "footprint": 1 << 20, "transactions": 60});
+        for (machine, transactions) in [("small", 60), ("secpm", 30)] {
+            let request = json!({
+                "design": design, "workload": "btree", "machine": machine, "footprint": 1 << 20, "transactions": transactions,
+            });
             let report = run(&request);
             let integrity = &report["integrity"];
             assert_eq!(count(integrity, "alarms"), 0, "{request}");
             assert!(count(integrity, "macs") > 100 && count(integrity, "hashes") > 100, "{request}: {integrity}");
-            assert_eq!(run(&request)["event_digest"], report["event_digest"], "{request}");
             let timed = run(&with(&request, json!({"set": ["engine.bytes=false"]})));
             assert_eq!(timed["event_digest"], report["event_digest"], "{request}");
         }
