@@ -27,6 +27,7 @@ __all__ = [
     "write_report",
     "write_reproduction",
     "write_search_page",
+    "write_sweep_page",
 ]
 
 
