@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -112,31 +113,33 @@ def _is_text(field: Mapping[str, Any]) -> bool:
 def design_parts() -> str:
     """Every part of a design file, with its values."""
     keys = published(schemas()["design"])["properties"]
-    text = ""
+    text, tables = "", dict[str, str]()
     for key, of in keys.items():
         if not _is_text(of) and "properties" not in of:
-            text += f"### `{key}`\n\n{_named(of['description'])}\n\n{_values(of)}\n"
+            values = _values(of)
+            if (same := tables.setdefault(values, key)) != key:
+                values = f"The values are those of [`{same}`](#{same}).\n"
+            text += f"### `{key}`\n\n{_quoted(of['description'])}\n\n{values}\n"
     registers = keys["registers"]["properties"]
-    rows = ([f"`{key}`", of["description"]] for key, of in registers.items())
+    rows = ([f"`{key}`", _quoted(of["description"])] for key, of in registers.items())
     text += f"### `[registers]`\n\n{keys['registers']['description']}\n\n{table(['register', 'what it holds'], rows)}\n"
     text += f"{_values(next(iter(registers.values())))}\n"
     sections = keys["set"]["properties"].items()
     rows = (
-        [f"[`{section}.{key}`](machine-files.md#{section})", _needed(of["description"])]
+        [f"[`{section}.{key}`](machine-files.md#{section})", _quoted(of["description"]).partition(_ONLY_WITH)[2][:-1]]
         for section, values in sections
         for key, of in values["properties"].items()
     )
-    return f"{text}### `[set]`\n\n{keys['set']['description']}\n\n{table(['value', 'it needs'], rows)}\n"
+    return f"{text}### `[set]`\n\n{keys['set']['description']}\n\n{table(['value', 'has an effect only with'], rows)}\n"
 
 
-def _needed(text: str) -> str:
-    return text.partition(" It needs ")[2].removesuffix(".").replace('"', "`")
+_ONLY_WITH = " Has an effect only with "
 
 
-def _named(text: str) -> str:
-    """A description, in which names stand as they do on pages."""
-    what, needs, part = text.partition(" It needs ")
-    return what + needs + part.replace('"', "`")
+def _quoted(text: str) -> str:
+    """A description in which parts that it needs stand as code."""
+    what, only_with, part = text.partition(_ONLY_WITH)
+    return what + only_with + re.sub(r'(?:\w+ = )?"[^"]+"', r"`\g<0>`", part)
 
 
 def _values(field: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import counterpoint as cp
 import page_tables
 import pages
 from counterpoint.contract.request import ANNOTATIONS, PROGRAM_STEPS
-from counterpoint.contract.results import FindingKind
+from counterpoint.contract.results import AttackKind, AttackMoment, AttackOutcome, AttackTarget, FindingKind
 from counterpoint.report import attack_words
 
 pytestmark = pytest.mark.engine
@@ -187,6 +187,13 @@ def test_pages_list_what_there_is() -> None:
     steps = re.findall(r"`([a-z-]+)`", (pages.ROOT / "docs/crash.md").read_text().split("| step | without it |\n")[1])
     assert set(PROGRAM_STEPS) <= set(steps)
     assert rows("cli.md", "| annotation | stage | what it is |\n") == list(ANNOTATIONS)
+
+
+def test_every_attack_of_the_engine_has_words_for_its_tables() -> None:
+    assert list(attack_words.CLASSES) == list(get_args(AttackKind))
+    assert set(attack_words.KINDS) == set(get_args(AttackTarget))
+    assert set(attack_words.MOMENTS) == set(get_args(AttackMoment))
+    assert list(attack_words.VERDICTS) == list(attack_words.MEANINGS) == list(get_args(AttackOutcome))
 
 
 def test_every_name_of_the_package_that_a_page_uses_is_there() -> None:

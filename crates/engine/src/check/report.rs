@@ -72,7 +72,7 @@ pub struct NotChecked {
     pub what: String,
     /// What checks it.
     #[schemars(rename = "command", with = "Option<String>", extend("x-document" =
-        "the command line that checks it, with COMMAND for that of the program's recovery; None without one."))]
+        "The command line that checks it, with COMMAND for that of the program's recovery; None without one."))]
     pub by: Option<CheckedBy>,
 }
 

@@ -196,7 +196,7 @@ pub struct Controller {
     /// Latency of one pad (or of one decryption) in nanoseconds.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = TIMING))]
     pub aes_latency_ns: f64,
-    /// Key length in bits: 128 or 256.
+    /// Key length in bits.
     #[schemars(extend("enum" = [128, 256], "x-because" = "the engine has AES-128 and AES-256"))]
     pub aes_key_bits: u32,
     /// Where counter blocks are stored.
@@ -378,7 +378,7 @@ pub enum BatterySupply {
 pub struct Counters {
     /// Counters of the designs that have none of their own (`write-back`, `ideal`): those of the machine's paper.
     pub organisation: CounterOrganisation,
-    /// Width of a split counter's minor, 1 to 7 bits (secpm section 3.4.1: 7).
+    /// Width of a split counter's minor in bits (secpm section 3.4.1: 7).
     #[schemars(range(min = 1, max = 7), extend(
         "x-because" = "64 minors and a 64-bit major share the 64 bytes of a counter block"))]
     pub minor_bits: u32,

@@ -13,7 +13,7 @@ use crate::parts::{
     TreePersistence, TreeUpdate, WritePath, WriteQueues, WritebackOrder,
 };
 
-/// What one reading of a design file states, on top of its base. A part that neither states has its first value.
+/// What one reading of a design file states, on top of its base. A part that neither states has the default of its type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     pub name: String,

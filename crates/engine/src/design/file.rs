@@ -292,7 +292,7 @@ impl Chain {
     }
 }
 
-/// What the file at `path` builds on: the base that it names, or the first value of every part.
+/// What the file at `path` builds on: the base that it names, or the default of every part.
 fn base_of(path: &str, leaves: &[Leaf], above: &Chain) -> Result<Readings, ConfigError> {
     let Some(leaf) = leaves.iter().find(|leaf| leaf.path == "base") else {
         return Ok(Readings::default());

@@ -199,7 +199,7 @@ pub struct Part {
     pub key: &'static str,
     /// What the part decides.
     pub meaning: String,
-    /// The allowed values; the first one is the value of a design that states none.
+    /// The allowed values.
     pub values: Vec<PartValue>,
 }
 

@@ -67,7 +67,9 @@ fn of_key(key: &Key) -> Value {
 
 /// What is said of a key, with what the design needs for it.
 fn needing(told: &str, needs: Needs) -> String {
-    needs.missing(&Draft::default()).map_or_else(|| told.to_owned(), |part| format!("{told} It needs {part}."))
+    needs
+        .missing(&Draft::default())
+        .map_or_else(|| told.to_owned(), |part| format!("{told} Has an effect only with {part}."))
 }
 
 /// The table `[set]`, whose values are those of the schema of machine files.

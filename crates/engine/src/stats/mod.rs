@@ -1,5 +1,5 @@
 //! The reports of a run: typed structs that serialise to the keys of the interface contract. Durations are in
-//! nanoseconds, energy in nanojoules, sizes in bytes; a value without meaning is null.
+//! nanoseconds, sizes in bytes; the name of an energy ends in its unit. A value without meaning is null.
 
 mod sites;
 

@@ -19,7 +19,7 @@
 //! What a recording lacks of what its program did (`lacks`) is part of its summary.
 //!
 //! In the annotated form the program's own annotations are kept (`annotated`), or, if it has none, the counters of what it
-//! flushes are written back (`counters`); in the flush-free form it does not flush.
+//! flushes are written back (`counter_writebacks`); in the flush-free form it does not flush.
 
 mod annotated;
 mod champsim;

@@ -213,6 +213,28 @@ fn read_of_a_queued_line_is_answered_on_the_chip() {
 }
 
 #[test]
+fn forwarded_reads_are_those_answered_from_the_queue_or_from_a_write_that_is_not_in_it_yet() {
+    let machine = held(32, 24, 8);
+    for name in ["unencrypted", "secpm"] {
+        let mut system = system(&machine, name, NoObserver);
+        system.read(0, line(0, 0), 0);
+        run(&mut system);
+        system.write(LATE, line(0, 5), &[1; 64], 1);
+        // `secpm` is still encrypting the line.
+        system.read(LATE + 1_000, line(0, 5), 2);
+        // It is queued, and stays there below the high watermark.
+        system.read(2 * LATE, line(0, 5), 3);
+        system.read(3 * LATE, line(0, 5), 4);
+        // Its neighbour has not been written.
+        system.read(4 * LATE, line(0, 6), 5);
+        run(&mut system);
+        let now = system.now();
+        let stats = system.controller.stats(now);
+        assert_eq!((stats.forwarded_reads, stats.data_reads), (3, 2), "{name}");
+    }
+}
+
+#[test]
 fn read_goes_before_the_writes_that_wait_for_its_bank() {
     let machine = secpm();
     let t = Times::of(&machine);

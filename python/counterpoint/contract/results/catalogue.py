@@ -111,7 +111,7 @@ class DesignPart:
     Attributes:
         key: the key as written in the file, and after `--set design.`.
         meaning: what the part decides.
-        values: the allowed values; the first one is the value of a design that states none.
+        values: the allowed values.
     """
 
     key: str

@@ -186,7 +186,7 @@ pub struct ReportedViolation {
     /// The schedule; 0 is the undisturbed one; null if a legal state of no schedule breaks the rule.
     pub schedule: Option<u64>,
     /// How to reproduce the violation.
-    #[schemars(with = "String", extend("x-document" = "the command line that shows it again."))]
+    #[schemars(with = "String", extend("x-document" = "The command line that shows it again."))]
     pub reproduce: Reproduction,
     /// The lines of a recorded program that it is about: that of the rule, or those of which the command was not given what
     /// the program had stored last; some of them, the newest first. Empty where the trace does not have places.
@@ -263,7 +263,7 @@ pub struct Shrunk {
     /// What happened, in sentences.
     pub explanation: String,
     /// How to reproduce the violation.
-    #[schemars(with = "String", extend("x-document" = "the command line that shows it again."))]
+    #[schemars(with = "String", extend("x-document" = "The command line that shows it again."))]
     pub reproduce: Reproduction,
     /// Number of smaller runs that were explored.
     pub tried: u32,
