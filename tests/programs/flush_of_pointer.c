@@ -1,38 +1,17 @@
-/* A table of nodes whose writer passes the address of its pointer to the flush, in place of the pointer: a line of the
-   stack is written back, and the node is not. */
+/* A log of records whose writer passes the address of its pointer to the flush, in place of the pointer: a line of the
+   stack is written back, and the record is not. */
 
-#include "pool.h"
+#include "records.h"
 
-struct pool {
-    OWN_LINE word count;
-    struct node {
-        OWN_LINE word value;
-    } nodes[4];
-};
-
-static uint64_t expected(uint64_t number) { return 200 + number; }
-
-static void add(struct pool *p, uint64_t number)
+static void append(struct pool *p, uint64_t value)
 {
-    struct node *n = &p->nodes[number];
-    n->value = expected(number); /* BUG: the pointer to it is flushed */
+    struct record *r = &p->records[p->count];
+    r->value = value; /* BUG: the pointer to it is flushed */
 #ifdef FIXED
-    persist(n, sizeof *n);
+    persist(r, sizeof *r);
 #else
-    persist(&n, sizeof n);
+    persist(&r, sizeof r);
 #endif
-    p->count = number + 1;
+    p->count = p->count + 1;
     persist(&p->count, sizeof p->count);
-}
-
-static void run(struct pool *p)
-{
-    for (uint64_t i = 0; i < 3; i++) add(p, i);
-}
-
-static bool recover(struct pool *p)
-{
-    for (uint64_t i = 0; i < p->count; i++)
-        if (p->nodes[i].value != expected(i)) return false;
-    return true;
 }

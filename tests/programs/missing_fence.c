@@ -1,16 +1,7 @@
 /* A log of records that flushes one and stores its counter without a fence between the two. One fence waits for both,
    so the counter may be durable first. */
 
-#include "pool.h"
-
-struct pool {
-    OWN_LINE word count;
-    struct record {
-        OWN_LINE word value;
-    } records[4];
-};
-
-static uint64_t expected(uint64_t number) { return 100 + number; }
+#include "records.h"
 
 static void append(struct pool *p, uint64_t value)
 {
@@ -22,16 +13,4 @@ static void append(struct pool *p, uint64_t value)
 #endif
     p->count = p->count + 1;
     persist(&p->count, sizeof p->count);
-}
-
-static void run(struct pool *p)
-{
-    for (uint64_t i = 0; i < 3; i++) append(p, expected(i));
-}
-
-static bool recover(struct pool *p)
-{
-    for (uint64_t i = 0; i < p->count; i++)
-        if (p->records[i].value != expected(i)) return false;
-    return true;
 }
