@@ -7,7 +7,6 @@ import lzma
 import struct
 
 BASE = 0x1000_0000
-_MAGIC = b"CPTRACE\x04"
 _TABLE_MAGIC, _FOOTER_MAGIC = 0x184D2A5E, 0x8F92EAB1
 
 
@@ -25,12 +24,26 @@ def signed(value: int) -> bytes:
     return unsigned(2 * value if value >= 0 else -2 * value - 1)
 
 
+def begun(size: int, name: bytes = b"pool") -> list[bytes]:
+    """The records with which a stream begins that is about one file, mapped at `BASE`."""
+    return [
+        b"\x01\x00\x00\x00",
+        b"\x02\x00" + unsigned(len(name)) + name,
+        b"\x03" + unsigned(BASE) + unsigned(size) + b"\x00\x00",
+    ]
+
+
+def ended(body: list[bytes], instructions: int, status: int = 0, version: int = 1) -> bytes:
+    """A stream of these records and an END."""
+    end = b"\x7f" + unsigned(len(body)) + unsigned(instructions) + unsigned(status)
+    return b"CPTRACE" + bytes([version]) + b"".join(body) + end
+
+
 def records() -> list[bytes]:
     """One record of every kind but SYNC and END, over a file of 64 KiB."""
     access = bytes([3]) + signed(0)
     return [
-        b"\x02\x00" + unsigned(4) + b"pool",
-        b"\x03" + unsigned(BASE) + unsigned(0x10000) + b"\x00\x00",
+        *begun(0x10000)[1:],
         b"\x05" + unsigned(0x400000) + unsigned(0x1000) + b"\x00" + unsigned(4) + b"code",
         b"\x06\x00" + unsigned(0x80) + unsigned(5) + b"image",
         b"\x20\x00",
@@ -65,7 +78,7 @@ def recorded(*further: bytes) -> bytes:
     """A complete trace stream; further records come last."""
     body = [b"\x01\x00\x00\x00", *records(), *further]
     instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x1C)
-    return _MAGIC + b"".join(body) + b"\x7f" + unsigned(len(body)) + unsigned(instructions) + b"\x00"
+    return ended(body, instructions, version=4)
 
 
 def zstd_frame(content: bytes) -> bytes:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import fake_engine
 import hypothesis
 import pytest
 import vl_convert
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 import chromium
+import samples
 from counterpoint import _engine
 from counterpoint.cli import main
 from counterpoint.runs.executor import worker
@@ -71,6 +78,40 @@ def answer_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_session", fake_engine.Session)
 
 
+def altered(patch: pytest.MonkeyPatch, call: str, change: Callable[[Any], object]) -> None:
+    """Changes what the engine answers to a call."""
+    real = getattr(_engine, call)
+
+    def answer(*given: Any) -> str:
+        document = json.loads(real(*given))
+        change(document)
+        return json.dumps(document)
+
+    patch.setattr(_engine, call, answer)
+
+
+def asked_of(patch: pytest.MonkeyPatch, call: str) -> list[Any]:
+    """What the engine is asked from now on by this call; it answers as before."""
+    real, seen = getattr(_engine, call), []
+
+    def answer(request: str, *more: Any) -> Any:
+        seen.append(json.loads(request))
+        return real(request, *more)
+
+    patch.setattr(_engine, call, answer)
+    return seen
+
+
+def interrupted(patch: pytest.MonkeyPatch, *calls: str) -> None:
+    """Ends calls of the engine as Ctrl-C does before anything is finished."""
+
+    def stop(*_: object) -> str:
+        raise _engine.Interrupted(None)
+
+    for call in calls:
+        patch.setattr(_engine, call, stop)
+
+
 @pytest.fixture(scope="module")
 def undrawn() -> Iterator[None]:
     """Draws nothing, for pages whose charts no test looks at."""
@@ -86,6 +127,20 @@ class Outcome:
     code: int
     out: str
     err: str
+
+    @property
+    def refusal(self) -> str:
+        """The sentence of a command that refuses its input, and does and says nothing else."""
+        assert (self.code, self.out) == (2, ""), self
+        assert self.err.startswith("error: ") and self.err.count("\n") == 1, self
+        return self.err.removeprefix("error: ")
+
+
+def program(*words: str, cwd: Path | None = None) -> Outcome:
+    """Runs the command line in a process of its own."""
+    call = [sys.executable, "-m", "counterpoint", *words]
+    done = subprocess.run(call, capture_output=True, text=True, check=False, cwd=cwd)
+    return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 Cli = Callable[..., Outcome]
@@ -107,6 +162,34 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return run
 
 
+def rules_again(cli: Cli, command: str) -> set[str]:
+    """The rules that a printed command breaks."""
+    name, *words = shlex.split(command)
+    assert name == "counterpoint"
+    outcome = cli(*words, "--json")
+    assert outcome.code == 1, (command, outcome.err)
+    return {violation["rule"] for violation in json.loads(outcome.out)["violations"]}
+
+
+@pytest.fixture
+def furnished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with small files of each kind that commands take."""
+    monkeypatch.chdir(tmp_path)
+    furnish(tmp_path)
+    return tmp_path
+
+
+def furnish(folder: Path) -> None:
+    """Writes small files of each kind that commands take."""
+    (folder / "trace.log").write_bytes(samples.PMEMCHECK)
+    (folder / "lines.nvmain").write_text("10 R 0x1040 0 0\n12 W 0x2040 0 0\n")
+    (folder / "goals.toml").write_text('[space]\ndesigns = ["secpm"]\n[objectives]\nnvm_writes = "minimise"\n')
+    (folder / "sweep.toml").write_text(SWEEP)
+
+
+SWEEP = '[base]\ndesign = "secpm"\nworkload = "btree"\nmachine = "small"\ntransactions = 2\n[axes]\nseed = [1]\n'
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if chromium.PATH is None:
@@ -115,3 +198,61 @@ def browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=chromium.PATH, args=chromium.FLAGS)
         yield started
         started.close()
+
+
+class Opened:
+    """A page in a browser. It must fit its width, complain of nothing, and ask for nothing but itself."""
+
+    def __init__(self, browser: Browser, page: Path, width: int, scheme: Literal["dark", "light"]) -> None:
+        self.tab: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self._page, self._requested, self._complaints = page, list[str](), list[str]()
+        self.tab.on("request", lambda asked: self._requested.append(asked.url))
+        self.tab.on("console", lambda message: self._complaints.append(message.text))
+        self.tab.on("pageerror", lambda error: self._complaints.append(str(error)))
+        self.tab.goto(page.as_uri())
+        self.fits()
+
+    def fits(self) -> None:
+        """Nothing sticks out at the side."""
+        assert self.tab.evaluate("document.documentElement.scrollWidth - window.innerWidth") == 0
+
+    def drawings(self) -> int:
+        """The charts that are shown, none of which is too small to be read."""
+        shown = self.tab.locator("figure svg:visible")
+        for one in shown.all():
+            box = one.bounding_box()
+            assert box is not None
+            assert box["width"] >= 0.7 * float(one.get_attribute("width") or 0)
+            assert box["width"] > 200
+            assert box["height"] > 80
+        return shown.count()
+
+    def close(self) -> None:
+        assert [url for url in self._requested if not url.startswith("data:")] == [self._page.as_uri()]
+        assert self._complaints == []
+        self.tab.close()
+
+
+OpenPage = Callable[..., Opened]
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[OpenPage]:
+    """Opens pages: at a width, 1280 unless told, and for readers of a colour scheme, light unless told."""
+    pages: list[Opened] = []
+
+    def opened(page: Path, width: int = 1280, scheme: Literal["dark", "light"] = "light") -> Opened:
+        pages.append(Opened(browser, page, width, scheme))
+        return pages[-1]
+
+    yield opened
+    for one in pages:
+        one.close()
+
+
+def backgrounds(open_page: OpenPage, page: Path, *more: str) -> dict[str, list[str]]:
+    """The background of a page for readers of each colour scheme, and what else a script finds there."""
+    scripts = ("getComputedStyle(document.body).backgroundColor", *more)
+    return {
+        scheme: [open_page(page, scheme=scheme).tab.evaluate(one) for one in scripts] for scheme in ("light", "dark")
+    }

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import Cli
-from playwright.sync_api import Browser
+from conftest import Cli, OpenPage
 
 import counterpoint as cp
 from counterpoint.contract.results import Cause, Crash, KeptLine, LostLine, Place
@@ -128,14 +127,9 @@ def test_causes_are_limited_and_escaped(verdict: Crash, source: Path) -> None:
 @pytest.mark.engine
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 1280])
-def test_the_page_fits_its_reader(browser: Browser, verdict: Crash, source: Path, tmp_path: Path, width: int) -> None:
-    path = cp.write_crash_page(replace(verdict, causes=(cause(source),)), tmp_path)
-    tab = browser.new_page(viewport={"width": width, "height": 900})
-    requested: list[str] = []
-    tab.on("request", lambda asked: requested.append(asked.url))
-    tab.goto(path.as_uri())
-    assert tab.evaluate("document.documentElement.scrollWidth") == width, "nothing sticks out at the side"
+def test_the_page_fits_its_reader(
+    open_page: OpenPage, verdict: Crash, source: Path, tmp_path: Path, width: int
+) -> None:
+    tab = open_page(cp.write_crash_page(replace(verdict, causes=(cause(source),)), tmp_path), width).tab
     assert tab.locator("li.lost .text").inner_text().strip() == "record->value = value;"
     assert tab.locator("li.lost .mark.lost").inner_text() == "stored here, and lost"
-    assert requested == [path.as_uri()]
-    tab.close()

@@ -9,6 +9,7 @@ from typing import Any
 
 import fake_engine
 import pytest
+from conftest import Opened, OpenPage, backgrounds
 from playwright.sync_api import Browser, Page
 
 import counterpoint as cp
@@ -132,23 +133,14 @@ def _cells(tab: Page, moment: str, attack: str) -> dict[str, str]:
     ],
 )
 def test_the_page_says_which_attacks_are_detected(
-    browser: Browser, attacked: dict[str, Path], name: str, moment: str, attack: str, kind: str, verdict: str
+    open_page: OpenPage, attacked: dict[str, Path], name: str, moment: str, attack: str, kind: str, verdict: str
 ) -> None:
-    shown = Opened(browser, attacked[name], 1280)
-    assert _cells(shown.tab, moment, attack)[kind].startswith(f"{verdict}, ")
-    assert shown.complaints == []
-    shown.tab.close()
+    assert _cells(open_page(attacked[name]).tab, moment, attack)[kind].startswith(f"{verdict}, ")
 
 
 @pytest.mark.browser
-def test_the_page_says_in_words_what_an_attacker_achieves(browser: Browser, attacked: dict[str, Path]) -> None:
-    told = {}
-    for name, page in attacked.items():
-        shown = Opened(browser, page, 360)
-        told[name] = shown.tab.inner_text("#attacks")
-        assert shown.tab.evaluate("document.documentElement.scrollWidth") == 360, "nothing sticks out at the side"
-        assert shown.complaints == []
-        shown.tab.close()
+def test_the_page_says_in_words_what_an_attacker_achieves(open_page: OpenPage, attacked: dict[str, Path]) -> None:
+    told = {name: open_page(page, 360).tab.inner_text("#attacks") for name, page in attacked.items()}
     assert "were not detected: the program was given bytes that it had not stored" in told["nothing"]
     assert "with its MAC and its counter block, as it was after event" in told["macs"]
     assert "the program reads the old value, and no check fails" in told["macs"]
@@ -188,17 +180,8 @@ def test_the_page_opens_at_the_smallest_run_that_fails(tmp_path: Path) -> None:
     assert 'data-open="17"' in opened(shrunk=[leaks], violations=[leak])
 
 
-class Opened:
-    """The page in a browser that notes what it should not do."""
-
-    def __init__(self, browser: Browser, page: Path, width: int) -> None:
-        self.tab: Page = browser.new_page(viewport={"width": width, "height": 900})
-        self.requested: list[str] = []
-        self.complaints: list[str] = []
-        self.tab.on("request", lambda asked: self.requested.append(asked.url))
-        self.tab.on("console", lambda message: self.complaints.append(message.text))
-        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.tab.goto(page.as_uri())
+class Explorer(Opened):
+    """The page, at an event."""
 
     def event(self) -> int:
         return int(self.tab.inner_text("#event"))
@@ -209,12 +192,10 @@ class Opened:
 
 
 @pytest.fixture
-def opened(browser: Browser, page: Path) -> Iterator[Opened]:
-    shown = Opened(browser, page, 1280)
+def opened(browser: Browser, page: Path) -> Iterator[Explorer]:
+    shown = Explorer(browser, page, 1280, "light")
     yield shown
-    assert shown.requested == [page.as_uri()]
-    assert shown.complaints == []
-    shown.tab.close()
+    shown.close()
 
 
 @pytest.mark.browser
@@ -225,7 +206,7 @@ def test_the_picture_of_the_pages_shows_this_page(browser: Browser, page: Path) 
 
 
 @pytest.mark.browser
-def test_the_page_opens_where_recovery_first_fails_and_says_why(opened: Opened) -> None:
+def test_the_page_opens_where_recovery_first_fails_and_says_why(opened: Explorer) -> None:
     tab = opened.tab
     assert opened.event() == _FAILS_AT
     assert tab.inner_text("#verdict-word") == "A rule is broken"
@@ -235,7 +216,7 @@ def test_the_page_opens_where_recovery_first_fails_and_says_why(opened: Opened) 
 
 
 @pytest.mark.browser
-def test_the_panels_follow_the_keys(opened: Opened) -> None:
+def test_the_panels_follow_the_keys(opened: Explorer) -> None:
     tab = opened.tab
     tab.focus("#handle")
     tab.keyboard.press("ArrowLeft")
@@ -259,7 +240,7 @@ def test_the_panels_follow_the_keys(opened: Opened) -> None:
 
 
 @pytest.mark.browser
-def test_the_handle_is_dragged(opened: Opened) -> None:
+def test_the_handle_is_dragged(opened: Explorer) -> None:
     tab = opened.tab
     box = tab.locator("#handle rect").bounding_box()
     lanes = tab.locator("#lanes").bounding_box()
@@ -281,7 +262,7 @@ def test_the_handle_is_dragged(opened: Opened) -> None:
 
 
 @pytest.mark.browser
-def test_the_buttons_go_from_violation_to_violation_and_to_the_next_persist(opened: Opened) -> None:
+def test_the_buttons_go_from_violation_to_violation_and_to_the_next_persist(opened: Explorer) -> None:
     tab = opened.tab
     opened.go(1)
     assert tab.is_disabled("#previous")
@@ -304,21 +285,13 @@ def test_the_buttons_go_from_violation_to_violation_and_to_the_next_persist(open
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 390, 861, 1280])
 def test_the_page_fits_its_reader(browser: Browser, page: Path, width: int) -> None:
-    shown = Opened(browser, page, width)
+    shown = Explorer(browser, page, width, "light")
     for event in (1, _FAILS_AT, _FAILS_AT + 80):
         shown.go(event)
-        assert shown.tab.evaluate("document.documentElement.scrollWidth") == width, "nothing sticks out at the side"
-    assert shown.requested == [page.as_uri()]
-    assert shown.complaints == []
-    shown.tab.close()
+        shown.fits()
+    shown.close()
 
 
 @pytest.mark.browser
-def test_the_page_is_dark_where_the_reader_prefers_it(browser: Browser, page: Path) -> None:
-    shades = {}
-    for scheme in ("light", "dark"):
-        tab = browser.new_page(color_scheme="dark" if scheme == "dark" else "light")
-        tab.goto(page.as_uri())
-        shades[scheme] = tab.evaluate("getComputedStyle(document.body).backgroundColor")
-        tab.close()
-    assert shades == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 26, 33)"}
+def test_the_page_is_dark_where_the_reader_prefers_it(open_page: OpenPage, page: Path) -> None:
+    assert backgrounds(open_page, page) == {"light": ["rgb(255, 255, 255)"], "dark": ["rgb(20, 26, 33)"]}

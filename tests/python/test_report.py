@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import fake_engine
 import pytest
-from playwright.sync_api import Browser
+from conftest import OpenPage, backgrounds
 
 import counterpoint as cp
 from counterpoint.contract.results import Run
 from counterpoint.report import prepare_folder
-from counterpoint.system.files import write_text
 from counterpoint.verbs.comparison import COMPARE_DESIGNS, COMPARE_WORKLOADS, EASY_PM_WORKLOADS
+
+
+def run_of(**asked: Any) -> Run:
+    return Run.from_dict(fake_engine.run_document(asked))
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [
-        Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "tx_size": size}))
+        run_of(design=design, workload=workload, tx_size=size)
         for size in (64, 1024)
         for workload in COMPARE_WORKLOADS
         for design in COMPARE_DESIGNS
@@ -53,7 +57,7 @@ def test_nothing_but_the_results_is_left_in_the_folder(page: Path) -> None:
 @pytest.fixture(scope="module")
 def page_by_cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [
-        Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "cores": cores}))
+        run_of(design=design, workload=workload, cores=cores)
         for cores in (1, 8)
         for workload in ("array", "btree")
         for design in ("ideal", "sca", "co-located-cc")
@@ -73,7 +77,7 @@ def test_several_numbers_of_cores_and_writes_of_72_bytes_are_shown(page_by_cores
 @pytest.fixture(scope="module")
 def page_of_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [
-        Run.from_dict(fake_engine.run_document({"design": design, "workload": workload, "cores": 4}))
+        run_of(design=design, workload=workload, cores=4)
         for workload in EASY_PM_WORKLOADS
         for design in ("hw-log", "alc", "easy-pm")
     ]
@@ -94,11 +98,7 @@ def page_of_eadr(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Caches so small that short runs write, and counters too.
     caches = ["l1.size=1KiB", "l2.size=2KiB", "l3.size=4KiB", "controller.counter_cache_size=512B"]
     runs = [
-        Run.from_dict(
-            fake_engine.run_document(
-                {"design": design, "workload": workload, "tx_size": size, "cores": cores, "set": caches}
-            )
-        )
+        run_of(design=design, workload=workload, tx_size=size, cores=cores, set=caches)
         for size, cores in ((64, 1), (1024, 1), (64, 8))
         for workload in COMPARE_WORKLOADS
         for design in ("eadr", "eadr-cme", "bbe", "sepencr")
@@ -138,17 +138,6 @@ def test_designs_and_workloads_of_any_number_and_name(tmp_path: Path) -> None:
     assert "Counter traffic" not in text, "a design without counters has no counter traffic to draw"
 
 
-def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
-    target = write_text(tmp_path / "page", "old")
-    folder = tmp_path / "taken"
-    folder.mkdir()
-    (folder / "inside").touch()
-    with pytest.raises(cp.InputError, match="taken"):
-        write_text(folder, "new")
-    assert target.read_text() == "old"
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["page", "taken"]
-
-
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
@@ -164,65 +153,25 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 390, 760, 761, 1280])
-def test_the_page_fits_its_reader(browser: Browser, page: Path, width: int) -> None:
-    tab = browser.new_page(viewport={"width": width, "height": 800})
-    requested: list[str] = []
-    complaints: list[str] = []
-    tab.on("request", lambda asked: requested.append(asked.url))
-    tab.on("console", lambda message: complaints.append(message.text))
-    tab.goto(page.as_uri())
-    assert tab.evaluate("document.documentElement.scrollWidth") == width, "nothing sticks out at the side"
-    shown = tab.locator("figure svg:visible")
-    assert shown.count() == 6, "one form of each of three charts, for each of two sizes"
-    for index in range(shown.count()):
-        box = shown.nth(index).bounding_box()
-        assert box is not None
-        drawn = float(shown.nth(index).get_attribute("width") or 0)
-        assert box["width"] >= 0.7 * drawn, "a chart that is shrunk cannot be read"
-    assert requested == [page.as_uri()]
-    assert complaints == []
-    tab.close()
+def test_the_page_fits_its_reader(open_page: OpenPage, page: Path, width: int) -> None:
+    assert open_page(page, width).drawings() == 6, "one form of each of three charts, for each of two sizes"
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 1280])
-def test_the_page_by_cores_fits_its_reader(browser: Browser, page_by_cores: Path, width: int) -> None:
-    tab = browser.new_page(viewport={"width": width, "height": 800})
-    tab.goto(page_by_cores.as_uri())
-    assert tab.evaluate("document.documentElement.scrollWidth") == width
-    assert tab.locator("figure svg:visible").count() == 1 + 2 * 4
-    tab.close()
+@pytest.mark.parametrize(
+    ("name", "drawings"), [("page_by_cores", 1 + 2 * 4), ("page_of_logs", 6), ("page_of_eadr", 2 + 1 + 3 * 4)]
+)
+def test_pages_of_other_designs_fit_their_reader(
+    open_page: OpenPage, request: pytest.FixtureRequest, name: str, drawings: int, width: int
+) -> None:
+    assert open_page(request.getfixturevalue(name), width).drawings() == drawings
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [360, 1280])
-def test_the_page_of_hardware_logs_fits_its_reader(browser: Browser, page_of_logs: Path, width: int) -> None:
-    tab = browser.new_page(viewport={"width": width, "height": 800})
-    tab.goto(page_of_logs.as_uri())
-    assert tab.evaluate("document.documentElement.scrollWidth") == width
-    assert tab.locator("figure svg:visible").count() == 6
-    tab.close()
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [360, 1280])
-def test_the_page_of_persistent_caches_fits_its_reader(browser: Browser, page_of_eadr: Path, width: int) -> None:
-    tab = browser.new_page(viewport={"width": width, "height": 800})
-    tab.goto(page_of_eadr.as_uri())
-    assert tab.evaluate("document.documentElement.scrollWidth") == width
-    assert tab.locator("figure svg:visible").count() == 2 + 1 + 3 * 4
-    tab.close()
-
-
-@pytest.mark.browser
-def test_the_page_is_dark_where_the_reader_prefers_it(browser: Browser, page: Path) -> None:
-    ground = "getComputedStyle(document.body).backgroundColor"
+def test_the_page_is_dark_where_the_reader_prefers_it(open_page: OpenPage, page: Path) -> None:
     label = "getComputedStyle(document.querySelector('.wide svg text[fill=\"#1d2733\"]')).fill"
-    shades = {}
-    for scheme in ("light", "dark"):
-        tab = browser.new_page(color_scheme="dark" if scheme == "dark" else "light")
-        tab.goto(page.as_uri())
-        shades[scheme] = (tab.evaluate(ground), tab.evaluate(label))
-        tab.close()
-    assert shades["light"] == ("rgb(255, 255, 255)", "rgb(29, 39, 51)")
-    assert shades["dark"] == ("rgb(20, 26, 33)", "rgb(230, 235, 241)")
+    assert backgrounds(open_page, page, label) == {
+        "light": ["rgb(255, 255, 255)", "rgb(29, 39, 51)"],
+        "dark": ["rgb(20, 26, 33)", "rgb(230, 235, 241)"],
+    }

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 import reproduced
-from playwright.sync_api import Browser, Page
+from conftest import OpenPage
 from reproduced import MANY, MISSES, SCALING, WRITES
 
 import counterpoint as cp
@@ -211,39 +211,18 @@ def test_markdown_has_claims_first() -> None:
     assert "a prediction" in markdown.page(reproduced.reproduction(), "easy-pm")
 
 
-def open_at(browser: Browser, page: Path, width: int) -> tuple[Page, list[str]]:
-    """The page, and everything that went wrong or was fetched."""
-    tab = browser.new_page(viewport={"width": width, "height": 800})
-    seen: list[str] = []
-    tab.on("console", lambda message: seen.append(message.text))
-    tab.on("pageerror", lambda error: seen.append(str(error)))
-    tab.on("request", lambda asked: None if asked.url.startswith("data:") else seen.append(asked.url))
-    tab.goto(page.as_uri())
-    return tab, seen
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 760, 761, 1280])
-def test_the_page_fits_its_reader(browser: Browser, page: Path, width: int) -> None:
-    tab, seen = open_at(browser, page, width)
-    assert tab.evaluate("document.documentElement.scrollWidth") == width, "nothing sticks out at the side"
-    tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    assert tab.evaluate("document.documentElement.scrollWidth") == width, "nor do tables once they are open"
-    shown = tab.locator("figure svg:visible")
-    assert shown.count() == 4, "one form of each chart"
-    for index in range(shown.count()):
-        box = shown.nth(index).bounding_box()
-        assert box is not None
-        assert box["height"] > 100
-        own = float(shown.nth(index).get_attribute("width") or 0)
-        assert box["width"] >= 0.7 * own, "a chart that is shrunk cannot be read"
-    assert seen == [page.as_uri()]
-    tab.close()
+def test_the_page_fits_its_reader(open_page: OpenPage, page: Path, width: int) -> None:
+    shown = open_page(page, width)
+    shown.tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    shown.fits()
+    assert shown.drawings() == 4, "one form of each chart"
 
 
 @pytest.mark.browser
-def test_every_link_inside_the_page_leads_somewhere(browser: Browser, page: Path) -> None:
-    tab, _ = open_at(browser, page, 1280)
+def test_every_link_inside_the_page_leads_somewhere(open_page: OpenPage, page: Path) -> None:
+    tab = open_page(page).tab
     links = tab.locator("a[href^='#']")
     targets = {link.get_attribute("href") or "" for link in links.all()}
     assert {"#secpm.f11", "#easy-pm.f5", "#secpm.others", "#decisions", "#deviations"} <= targets
@@ -252,4 +231,3 @@ def test_every_link_inside_the_page_leads_somewhere(browser: Browser, page: Path
     tab.locator("a.mark.misses").click()
     assert tab.url.endswith("#secpm.f11")
     assert tab.evaluate("document.getElementById('secpm.f11').getBoundingClientRect().top") < 100
-    tab.close()

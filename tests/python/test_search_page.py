@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Request
+from conftest import OpenPage
 from test_searches import SURVIVOR
 
 import counterpoint as cp
@@ -22,18 +22,6 @@ def page(found: SearchReport) -> Path:
     return cp.write_search_page(found, found.store.parent)
 
 
-def _is_of_the_page(asked: Request) -> None:
-    assert asked.url.startswith("file:"), f"the page asks for {asked.url}"
-
-
-def _opened(browser: Browser, page: Path, width: int, scheme: str = "light") -> Page:
-    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-    tab.on("pageerror", lambda error: pytest.fail(f"the script of the page failed: {error}"))
-    tab.on("request", _is_of_the_page)
-    tab.goto(page.as_uri())
-    return tab
-
-
 def test_the_page_has_everything_and_escapes_what_it_quotes(page: Path, found: SearchReport) -> None:
     text = page.read_text()
     assert "<survivor>" not in text
@@ -48,13 +36,12 @@ def test_the_page_has_everything_and_escapes_what_it_quotes(page: Path, found: S
 @pytest.mark.parametrize("width", [1200, 380])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_picture_has_a_point_for_each_candidate_of_the_front(
-    browser: Browser, page: Path, found: SearchReport, width: int, scheme: str
+    open_page: OpenPage, page: Path, found: SearchReport, width: int, scheme: str
 ) -> None:
-    tab = _opened(browser, page, width, scheme)
+    tab = open_page(page, width, scheme).tab
     assert tab.locator("#picture circle.front").count() == len(found.front)
     held = [one for one in found.references if one.judged.state == "holds"]
     assert tab.locator("#picture circle.reference").count() == len(held)
-    assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "nothing is wider than the screen"
     box = tab.locator("#picture").bounding_box()
     assert box is not None
     for mark in tab.locator("#picture circle").all():
@@ -62,11 +49,12 @@ def test_the_picture_has_a_point_for_each_candidate_of_the_front(
         assert place is not None
         assert box["x"] <= place["x"] <= box["x"] + box["width"]
         assert box["y"] <= place["y"] <= box["y"] + box["height"]
-    tab.close()
 
 
-def test_a_point_tells_its_parts_and_how_far_it_was_tested(browser: Browser, page: Path, found: SearchReport) -> None:
-    tab = _opened(browser, page, 1200)
+def test_a_point_tells_its_parts_and_how_far_it_was_tested(
+    open_page: OpenPage, page: Path, found: SearchReport
+) -> None:
+    tab = open_page(page).tab
     one = found.front[0]
     tab.locator(f'#picture circle[data-name="{one.candidate.name}"]').hover()
     told = tab.locator("#told").inner_text()
@@ -74,11 +62,10 @@ def test_a_point_tells_its_parts_and_how_far_it_was_tested(browser: Browser, pag
     assert "controller.wpq_entries=" in told
     assert f"{one.crash_points:,} power failures survived" in told
     assert "no counterexample" in told
-    tab.close()
 
 
-def test_points_are_reached_by_the_keyboard_and_axes_can_be_exchanged(browser: Browser, page: Path) -> None:
-    tab = _opened(browser, page, 1200)
+def test_points_are_reached_by_the_keyboard_and_axes_can_be_exchanged(open_page: OpenPage, page: Path) -> None:
+    tab = open_page(page).tab
     tab.locator("#up").focus()
     tab.keyboard.press("Tab")
     assert "survived" in tab.locator("#told").inner_text()
@@ -88,7 +75,6 @@ def test_points_are_reached_by_the_keyboard_and_axes_can_be_exchanged(browser: B
     tab.select_option("#up", index=0)
     after = first.get_attribute("cx"), first.get_attribute("cy")
     assert before != after
-    tab.close()
 
 
 def test_a_search_without_a_front_says_so(tmp_path: Path) -> None:

@@ -1,8 +1,13 @@
-"""Waiting for the effects of another process."""
+"""Other processes: what they show on a terminal, and waiting for their effects."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +19,20 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < end, "it takes too long"
         time.sleep(0.02)
+
+
+def on_a_terminal(*words: str, cwd: Path | None = None, all_of_it: bool = True) -> tuple[int, bytes]:
+    """The exit code of a command and what it shows on a terminal: everything, or what is not its output."""
+    terminal, end = pty.openpty()
+    call = [sys.executable, "-m", "counterpoint", *words]
+    shown = b""
+    with subprocess.Popen(call, stdout=end if all_of_it else subprocess.DEVNULL, stderr=end, cwd=cwd) as process:
+        os.close(end)
+        with contextlib.suppress(OSError):  # The end of a terminal whose other side is closed is an error.
+            while read := os.read(terminal, 1 << 16):
+                shown += read
+    os.close(terminal)
+    return process.returncode, shown
 
 
 def listens(process: int) -> bool:
