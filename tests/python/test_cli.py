@@ -7,10 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import fake_engine
 import pytest
-from conftest import Cli
+from conftest import Cli, altered, asked_of, interrupted
 
 from counterpoint import _engine
 from counterpoint.verbs.comparison import COMPARE_WORKLOADS, EASY_PM_CORES, EASY_PM_WORKLOADS
@@ -52,38 +53,18 @@ def test_run_tells_misses_that_fetched_from_secondary_ones_and_leaves_out_what_h
 
 
 def test_every_option_reaches_the_engine_by_its_name(cli: Cli, fake: pytest.MonkeyPatch) -> None:
-    seen = []
-
-    def run_many(request: str, workers: int = 0, progress: fake_engine.Progress = None) -> str:
-        seen.extend(json.loads(request)["runs"])
-        return fake_engine.run_many(request, workers, progress)
-
-    fake.setattr(_engine, "run_many", run_many)
+    asked = asked_of(fake, "run_many")
     text = (
         "run secpm btree --machine small --set controller.wpq_entries=64 --tx-size 1024 --transactions 10 "
         "--warmup 2 --cores 4 --footprint 64MiB --seed 7 --variant published --allow-truncated --timeline t.json"
     )
     assert cli(*text.split()).code == 0
-    assert seen == [
-        {
-            "design": "secpm",
-            "workload": "btree",
-            "machine": "small",
-            "set": ["controller.wpq_entries=64"],
-            "tx_size": 1024,
-            "transactions": 10,
-            "warmup": 2,
-            "cores": 4,
-            "footprint": "64MiB",
-            "seed": 7,
-            "variant": "published",
-            "allow_truncated": True,
-            "timeline": "t.json",
-        }
-    ]
-    seen.clear()
+    given = {"machine": "small", "set": ["controller.wpq_entries=64"], "tx_size": 1024, "transactions": 10, "warmup": 2}
+    given |= {"cores": 4, "footprint": "64MiB", "seed": 7, "variant": "published", "allow_truncated": True}
+    subject = {"design": "secpm", "workload": "btree"}
+    assert asked.pop()["runs"] == [{**subject, **given, "timeline": "t.json"}]
     assert cli("run", "secpm", "btree").code == 0
-    assert seen == [{"design": "secpm", "workload": "btree"}], "what was not asked for is left to the engine"
+    assert asked.pop()["runs"] == [subject], "what was not asked for is left to the engine"
 
 
 def test_compare_without_arguments_is_the_secpm_family(cli: Cli) -> None:
@@ -131,14 +112,12 @@ def test_compare_of_hardware_logs_shows_reads_and_the_latency_of_the_first_level
 
 
 def test_no_table_is_shown_of_what_nobody_did(cli: Cli, fake: pytest.MonkeyPatch) -> None:
-    def without(request: str, *_: object) -> str:
-        answer = json.loads(fake_engine.run_many(request))
+    def without(answer: Any) -> None:
         for run in answer["results"]:
             run["nvm"] |= {"reads": 0, "data_reads": 0, "counter_reads": 0}
             run["l1_access_latency_ns"] = None
-        return json.dumps(answer)
 
-    fake.setattr(_engine, "run_many", without)
+    altered(fake, "run_many", without)
     outcome = cli("compare", "-d", "hw-log,easy-pm", "-w", "array")
     assert outcome.code == 0
     assert outcome.out.count("hw-log = 1") == 5
@@ -199,15 +178,9 @@ def test_points_are_those_of_the_machines_figures(cli: Cli, arguments: str, poin
 def test_persistent_caches_are_filled_before_they_are_measured(
     cli: Cli, fake: pytest.MonkeyPatch, arguments: str, warmup: set[int | None]
 ) -> None:
-    seen: list[dict[str, object]] = []
-
-    def run_many(request: str, workers: int = 0, progress: fake_engine.Progress = None) -> str:
-        seen.extend(json.loads(request)["runs"])
-        return fake_engine.run_many(request, workers, progress)
-
-    fake.setattr(_engine, "run_many", run_many)
+    asked = asked_of(fake, "run_many")
     assert cli("compare", *arguments.split()).code == 0
-    assert {asked.get("warmup") for asked in seen} == warmup
+    assert {run.get("warmup") for one in asked for run in one["runs"]} == warmup
 
 
 def test_compare_of_persistent_caches_shows_execution_time(cli: Cli) -> None:
@@ -284,36 +257,13 @@ def test_crash_that_holds(cli: Cli, tmp_path: Path) -> None:
     assert outcome.code == 0
     assert "Holds" in outcome.out
     assert json.loads((tmp_path / "new" / "crash.json").read_text())["crash_points"] == 1000
-    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == [
-        "crash.html",
-        "crash.json",
-        "crash.trace.json",
-    ]
+    written = sorted(file.name for file in (tmp_path / "new").iterdir())
+    assert written == ["crash.html", "crash.json", "crash.trace.json"]
     assert f"page: {tmp_path / 'new' / 'crash.html'}" in outcome.err
 
 
-def test_the_page_of_a_crash_shows_the_run_that_was_crashed(cli: Cli, fake: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[dict[str, object]] = []
-
-    def drawn(request: str, progress: object) -> str:
-        asked.append(json.loads(request))
-        return fake_engine.scene(request)
-
-    fake.setattr(_engine, "scene", drawn)
-    command = "crash write-back btree --seed 7 --transactions 3 --machine small --set counters.minor_bits=3 --cores 2"
-    assert cli(*command.split(), "--out", str(tmp_path)).code == 1
-    shown = {"seed": 7, "transactions": 3, "machine": "small", "set": ["counters.minor_bits=3"], "cores": 2}
-    assert shown.items() <= asked[0].items()
-    assert asked[0]["at_event"] == 517, "the first violation"
-    assert cli(*command.split(), "--at-event", "600", "--out", str(tmp_path)).code == 1
-    assert asked[1]["at_event"] == 600, "the crash asked for"
-
-
 def test_ctrl_c_while_the_page_is_drawn_keeps_the_verdict(cli: Cli, fake: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def interrupted(*_: object) -> str:
-        raise _engine.Interrupted(None)
-
-    fake.setattr(_engine, "scene", interrupted)
+    interrupted(fake, "scene")
     outcome = cli("crash", "secpm", "btree", "--out", str(tmp_path))
     assert outcome.code == 130
     assert "Holds" in outcome.out
@@ -340,16 +290,9 @@ def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
 
 @pytest.mark.parametrize("command", ["crash", "annotations"])
 def test_a_command_to_type_is_printed_whole_however_long(cli: Cli, fake: pytest.MonkeyPatch, command: str) -> None:
-    real = _engine.crash
     design = {"crash": "write-back", "annotations": "sca"}[command]
     path = f"{'/folder' * 40}/program.log"
-
-    def elsewhere(asked: str, progress: object = None) -> str:
-        report = json.loads(real(asked, progress))  # type: ignore[arg-type]
-        report["reproduce"]["workload"] = path
-        return json.dumps(report)
-
-    fake.setattr(_engine, "crash", elsewhere)
+    altered(fake, "crash", lambda report: report["reproduce"].update(workload=path))
     assert re.search(
         rf"^  counterpoint crash {design} {path} .*--at-event \d+$", cli(command, design, "btree").out, re.M
     )
@@ -361,16 +304,12 @@ def test_a_command_to_type_is_printed_whole_however_long(cli: Cli, fake: pytest.
 def test_a_crash_that_loses_nothing_but_a_secret_says_so(
     cli: Cli, fake: pytest.MonkeyPatch, rule: str, what: str
 ) -> None:
-    real = _engine.crash
-
-    def leaking(asked: str, progress: object = None) -> str:
-        report = json.loads(real(asked, progress))  # type: ignore[arg-type]
+    def leaking(report: Any) -> None:
         report["recovered"] = report["crash_points"]
         for violation in report["violations"]:
             violation["rule"] = rule
-        return json.dumps(report)
 
-    fake.setattr(_engine, "crash", leaking)
+    altered(fake, "crash", leaking)
     outcome = cli("crash", "write-back", "btree")
     assert outcome.code == 1
     assert f"of 1,000 crashes none failed, yet {what}" in outcome.out
@@ -386,15 +325,6 @@ def test_a_mechanism_that_is_switched_off_is_told(cli: Cli) -> None:
     assert json.loads(cli("crash", "secpm", "btree", "--json").out)["fault"] is None
 
 
-def test_power_that_fails_three_times_in_a_row(cli: Cli) -> None:
-    outcome = cli("crash", "bbe", "btree", "--nested-depth", "3", "--variant", "published")
-    assert outcome.code == 1
-    place = (
-        "power lost after event 88, again after step 3 of the recovery, again after step 1 of the recovery from that"
-    )
-    assert place in outcome.out
-
-
 def test_power_that_fails_again_during_recovery(cli: Cli, fake: pytest.MonkeyPatch) -> None:
     outcome = cli("crash", "bbe", "btree", "--nested")
     assert outcome.code == 0
@@ -405,16 +335,11 @@ def test_power_that_fails_again_during_recovery(cli: Cli, fake: pytest.MonkeyPat
     assert outcome.code == 1
     assert "yet secrets leaked when power failed again during recovery" in outcome.out
     assert "power lost after event 88, again after step 3 of the recovery, transaction 1" in outcome.out
+    thrice = "event 88, again after step 3 of the recovery, again after step 1 of the recovery from that"
+    assert thrice in cli("crash", "bbe", "btree", "--nested-depth", "3", "--variant", "published").out
     document = json.loads(cli(*published, "--json").out)
     assert (document["nested_points"], document["violations"][0]["nested_event"]) == (640, 3)
-    real = _engine.crash
-
-    def losing(asked: str, progress: object = None) -> str:
-        report = json.loads(real(asked, progress))  # type: ignore[arg-type]
-        report["violations"][0]["rule"] = "atomicity"
-        return json.dumps(report)
-
-    fake.setattr(_engine, "crash", losing)
+    altered(fake, "crash", lambda report: report["violations"][0].update(rule="atomicity"))
     assert "yet data were lost when power failed again during recovery" in cli(*published).out
 
 
@@ -428,24 +353,13 @@ def test_power_that_fails_again_during_recovery(cli: Cli, fake: pytest.MonkeyPat
         ("run secpm btree extra", "extra"),
         ("run sepcm btree", "did you mean 'secpm'?"),
         ("run secpm btree --tx-size 63", "tx_size = 63"),
-        ("run secpm btree --tx-size=-64", "tx_size"),
-        ("run secpm btree --cores x", "'x'"),
-        ("run secpm btree --cores 1.5", "'1.5'"),
-        ("run secpm btree --transactions=-3", "transactions is -3"),
-        (f"run secpm btree --seed {10**30}", "2^64"),
-        ("run secpm btree --variant soft", "'soft'"),
+        ("run secpm btree --tx-size 0", "tx_size = 0"),
+        ("run secpm btree --cores 0", "cores"),
+        ("compare --tx-size 64,65", "tx_size = 65"),
         ("run secpm btree --tx-size", "--tx-size"),
-        ("compare --cores 1,x", "'x'"),
-        ("compare --cores 1,", "''"),
         ("compare -d secpm --baseline ideal", "baseline 'ideal'"),
-        ("compare --workers=-1", "-1"),
-        ("compare --out /proc/nowhere", "/proc/nowhere"),
-        ("compare --out /dev/null", "/dev/null"),
         ("crash secpm btree --out /dev/null/sub", "/dev/null/sub"),
         ("crash ideal btree", "'ideal'"),
-        ("crash secpm btree --points some", "'some'"),
-        ("crash secpm btree --points 0", "'0'"),
-        ("crash secpm btree --at-event x", "'x'"),
         ("replay", "TRACE"),
         ("run sca btree --leave-out nothing", "leave_out 'nothing' does not exist (known: prepare-"),
         ("crash sca btree --leave-out mutate", "did you mean 'mutate-counter-cache-writeback'?"),
@@ -454,25 +368,17 @@ def test_power_that_fails_again_during_recovery(cli: Cli, fake: pytest.MonkeyPat
         ("crash sca btree --leave-out flush-data", "the programs that design 'sca' runs do not have it"),
         ("annotations sca", "WORKLOAD"),
         ("annotations secpm btree", "the programs that design 'secpm' runs do not have it"),
-        ("annotations sca btree --points none", "'none'"),
         ("annotations sca btree --leave-out commit-counter-atomic", "--leave-out"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_2(cli: Cli, arguments: str, words: str) -> None:
-    outcome = cli(*arguments.split())
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith("error: ")
-    assert outcome.err.count("\n") == 1
-    assert words in outcome.err
+    assert words in cli(*arguments.split()).refusal
 
 
 def test_an_unwritable_folder_is_found_before_anything_is_simulated(cli: Cli, fake: pytest.MonkeyPatch) -> None:
-
-    def simulate(*_: object) -> str:
-        raise AssertionError("simulated")
-
-    fake.setattr(_engine, "run_many", simulate)
-    assert cli("compare", "--out", "/proc/nowhere").code == 2
+    asked = asked_of(fake, "run_many")
+    assert "/proc/nowhere" in cli("compare", "--out", "/proc/nowhere").refusal
+    assert asked == []
 
 
 def test_a_fault_of_the_engine_is_not_blamed_on_the_input(cli: Cli, fake: pytest.MonkeyPatch) -> None:
@@ -515,11 +421,7 @@ def test_ctrl_c_keeps_the_verdict_so_far(cli: Cli, fake: pytest.MonkeyPatch) -> 
 
 
 def test_ctrl_c_before_anything_is_finished(cli: Cli, fake: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> str:
-        raise _engine.Interrupted(None)
-
-    for name in ("run_many", "replay", "crash"):
-        fake.setattr(_engine, name, interrupted)
+    interrupted(fake, "run_many", "replay", "crash")
     for arguments in ("compare", "replay t", "run secpm btree", "crash secpm btree"):
         assert cli(*arguments.split()).code == 130
 

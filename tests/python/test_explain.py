@@ -91,17 +91,12 @@ def test_the_command_prints_both_directions(store: Path, cli: Cli) -> None:
         (("secpm", "secpn"), {}, "design 'secpn' does not exist"),
         (("secpm", "sca"), {"machine": "secpn"}, "secpn"),
         (("secpm", "sca"), {"figures": ["nvm_write"]}, "there is no figure 'nvm_write': did you mean 'nvm_writes'"),
-        (("secpm", "sca"), {"figures": ["nvm_writes", ""]}, "there is no figure ''"),
         (("secpm", "sca"), {"figures": []}, "there is nothing to compare: name at least one workload and one figure"),
         (("secpm", "sca"), {"figures": figures.known()}, f"figures has {len(figures.known())} values; at most 64"),
         (("secpm", "sca"), {"workloads": []}, "there is nothing to compare"),
         (("secpm", "sca"), {"workloads": ["quue"]}, "workload 'quue' does not exist and is not a trace file: did you"),
         (("secpm", "sca"), {"workloads": ["queue", "nosuch"]}, "workload 'nosuch' does not exist"),
-        (("secpm", "sca"), {"workloads": [""]}, "workload '' does not exist"),
-        (("secpm", "sca"), {"workloads": ["/"]}, "workload '/' does not exist and is not a trace file"),
-        (("secpm", "sca"), {"workloads": [__file__]}, "test_explain.py"),
         (("secpm", "sca"), {"set": ["controller.wpq_entries=1"]}, "controller.wpq_entries = 1 must be a whole number"),
-        (("secpm", "sca"), {"set": ["controller.wpq_entries=8"]}, "must be at most controller.wpq_entries = 8"),
     ],
 )
 def test_bad_input_is_one_sentence_before_anything_is_computed(

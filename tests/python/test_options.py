@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 import fake_engine
 import pytest
 import typer.main
-from conftest import Cli
+from conftest import Cli, asked_of
 
 import counterpoint as cp
 from counterpoint import _engine
@@ -45,20 +45,19 @@ def _known(call: Callable[[str], object], asked: dict[str, Any]) -> set[str]:
 
 @pytest.mark.engine
 @pytest.mark.parametrize(
-    ("kind", "call"),
+    ("kind", "call", "also"),
     [
-        (options.SingleRunOptions, _engine.resolve),
-        (options.CrashOptions, _engine.crash),
-        (options.SceneOptions, _engine.scene),
+        (options.SingleRunOptions, _engine.resolve, _SUBJECT),
+        (options.CrashOptions, _engine.crash, _SUBJECT),
+        (options.SceneOptions, _engine.scene, _SUBJECT),
+        (options.CheckOptions, _engine.check, {"trace", "design", "top"}),
+        (options.RecoveryOptions, _engine.recovery, {"design", "measure"}),
     ],
 )
-def test_the_engine_knows_the_options_of_a_call_and_no_others(kind: Any, call: Callable[[str], object]) -> None:
-    assert _known(call, {"nonsense": 1}) == _keys(kind) | _SUBJECT
-
-
-@pytest.mark.engine
-def test_the_engine_knows_the_options_of_a_check() -> None:
-    assert _known(_engine.check, {"nonsense": 1}) == _keys(options.CheckOptions) | {"trace", "design", "top"}
+def test_the_engine_knows_the_options_of_a_call_and_no_others(
+    kind: Any, call: Callable[[str], object], also: set[str]
+) -> None:
+    assert _known(call, {"nonsense": 1}) == _keys(kind) | also
 
 
 @pytest.mark.engine
@@ -151,13 +150,9 @@ _EVERYTHING: dict[str, Any] = {
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_the_command_of_a_request_asks_for_that_request(depth: int, cli: Cli, fake: pytest.MonkeyPatch) -> None:
-    asked: list[dict[str, Any]] = []
-
-    def crash(text: str, progress: fake_engine.Progress = None) -> str:
-        asked.append(json.loads(text))
-        return json.dumps(fake_engine.crash_document({"design": "secpm", "workload": "btree"}))
-
-    fake.setattr(_engine, "crash", crash)
+    document = json.dumps(fake_engine.crash_document({"design": "secpm", "workload": "btree"}))
+    fake.setattr(_engine, "crash", lambda *_: document)
+    asked = asked_of(fake, "crash")
     fake.setattr(recorder, "watcher", lambda: ["watch"])
     whole = _EVERYTHING | {"nested_depth": depth}
     words = shlex.split(commands.crash_command(whole))
