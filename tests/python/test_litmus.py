@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from conftest import Cli
+from conftest import Cli, rules_again
 
 import campaign
 import counterpoint as cp
@@ -69,12 +69,8 @@ class TestTheVerdicts:
 
     def test_the_printed_command_shows_the_same_again(self, report: LitmusReport, cli: Cli) -> None:
         for verdict in report.verdicts:
-            program, *arguments = shlex.split(verdict.reproduce)
-            assert program == "counterpoint"
             if verdict.observed == FAILS:
-                outcome = cli(*arguments, "--json")
-                assert outcome.code == 1, verdict.reproduce
-                assert verdict.rule in {one["rule"] for one in json.loads(outcome.out)["violations"]}, verdict.reproduce
+                assert verdict.rule in rules_again(cli, verdict.reproduce), verdict.reproduce
 
     @pytest.mark.parametrize("name", ["torn-pair", "shadow-consumed", "missing-annotation"])
     def test_the_command_of_a_row_is_the_whole_run(self, report: LitmusReport, cli: Cli, name: str) -> None:
@@ -98,18 +94,14 @@ class TestTheCommandLine:
         outcome = cli("litmus", "clean-slot", "--json")
         assert (outcome.code, outcome.err) == (0, "")
         document = json.loads(outcome.out)
-        assert document.pop("host")["seconds"] >= 0
-        rows = document.pop("litmus")
-        assert document == {"schema": 1}
-        broken = rows[0]
-        assert {"name", "design", "variant", "expected", "observed", "paper", "explanation", "reproduce"} <= set(broken)
+        broken, *rows = document["litmus"]
         assert (broken["name"], broken["design"], broken["variant"]) == ("clean-slot", "bbe", "published")
         assert (broken["expected"], broken["observed"], broken["rule"]) == ("fails", "fails", "line")
         assert broken["paper"].startswith(
             "sepencr, sections IV-C and VI: we can obtain the correct counter by checking"
         )
         assert broken["reproduce"].startswith("counterpoint crash bbe array --variant published ")
-        assert [(row["design"], row["observed"]) for row in rows[1:]] == [("bbe", "holds"), ("sepencr", "holds")]
+        assert [(row["design"], row["observed"]) for row in rows] == [("bbe", "holds"), ("sepencr", "holds")]
 
     def test_the_table_names_each_row(self, cli: Cli) -> None:
         outcome = cli("litmus", "torn-pair,clean-slot")
@@ -123,12 +115,10 @@ class TestTheCommandLine:
         ("name", "near"), [("torn", "torn-pair"), ("staus-register", "status-register"), ("qqq", None), ("", None)]
     )
     def test_an_unknown_name_is_one_sentence(self, cli: Cli, name: str, near: str | None) -> None:
-        outcome = cli("litmus", "clean-slot", name, "--json")
-        assert (outcome.code, outcome.out) == (2, "")
-        assert outcome.err.startswith(f"error: litmus test '{name}' does not exist")
-        assert outcome.err.count("\n") == 1
-        assert (f"did you mean '{near}'?" in outcome.err) == (near is not None)
-        assert "counter-in-cache, torn-pair" in outcome.err
+        refused = cli("litmus", "clean-slot", name, "--json").refusal
+        assert refused.startswith(f"litmus test '{name}' does not exist")
+        assert (f"did you mean '{near}'?" in refused) == (near is not None)
+        assert "counter-in-cache, torn-pair" in refused
 
 
 ONE = """
@@ -213,10 +203,7 @@ class TestWhatDoesNotComeOut:
     )
     def test_a_bad_list_is_one_sentence(self, cli: Cli, listed: Path, row: str, said: str) -> None:
         listed.write_text(ONE.format(row=row), encoding="utf-8")
-        outcome = cli("litmus")
-        assert (outcome.code, outcome.out) == (2, "")
-        assert said in outcome.err
-        assert outcome.err.count("\n") == 1
+        assert said in cli("litmus").refusal
 
     def test_ctrl_c_keeps_what_was_finished(self) -> None:
         told = []
@@ -256,14 +243,9 @@ class TestTheHoles:
     def test_commands_of_an_entry_show_the_stated_rules(self, name: str, cli: Cli, report: LitmusReport) -> None:
         rows = {verdict.row.command: verdict.crash for verdict in report.verdicts}
         for design, rules, command in COMMAND.findall(ENTRIES[name]):
-            _, *arguments = shlex.split(command)
-            assert arguments[:2] == ["crash", design]
-            if command in rows:
-                found = {violation.rule for violation in rows[command].violations}
-            else:
-                outcome = cli(*arguments, "--json")
-                assert outcome.code == 1, command
-                found = {violation["rule"] for violation in json.loads(outcome.out)["violations"]}
+            assert shlex.split(command)[1:3] == ["crash", design]
+            known = rows.get(command)
+            found = {one.rule for one in known.violations} if known else rules_again(cli, command)
             stated = re.findall(r"`(\w+)`", rules)
             assert stated
             assert found.issuperset(stated), command

@@ -13,7 +13,6 @@ from types import ModuleType
 import pytest
 
 import counterpoint as cp
-import samples
 from counterpoint.cli import Program
 from counterpoint.contract import results
 
@@ -85,12 +84,9 @@ _HELPS = (
         ("report nothing.duckdb", _ALL - _TERMINALS - _SEARCHES - _CLUSTERS),
     ],
 )
-def test_a_command_loads_what_it_uses(command: str, uses: set[str], tmp_path: Path) -> None:
-    (tmp_path / "trace.log").write_bytes(samples.PMEMCHECK)
-    (tmp_path / "lines.nvmain").write_text("10 R 0x1040 0 0\n")
-    done = subprocess.run(
-        [sys.executable, "-c", _LOADED, *command.split()], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+def test_a_command_loads_what_it_uses(command: str, uses: set[str], furnished: Path) -> None:
+    call = [sys.executable, "-c", _LOADED, *command.split()]
+    done = subprocess.run(call, cwd=furnished, capture_output=True, text=True, check=True)
     code, loaded = ast.literal_eval(done.stderr.splitlines()[-1])
     assert code != 3, done
     assert set(loaded) & _ALL <= uses

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Cli, Outcome
+from conftest import SWEEP, Cli, Outcome, furnish
 
 import counterpoint as cp
-import samples
 from counterpoint.cli import app
 from counterpoint.papers import calibrate
 from counterpoint.report import calibration_page
@@ -48,8 +47,8 @@ _COMMANDS = {
     "annotations": f"annotations sca btree {_SMALL}",
     "litmus": "litmus torn-pair",
     "record": "record --out ../shared.cptrace -- true",
-    "check": "check recorded.log --json",
-    "replay": "replay trace.nvmain -d secpm --machine small",
+    "check": "check trace.log --json",
+    "replay": "replay lines.nvmain -d secpm --machine small",
     "reproduce": "reproduce secpm-workshop --quick --store ../papers.duckdb --json",
     "calibrate": "calibrate secpm",
     "sweep": "sweep sweep.toml",
@@ -68,7 +67,6 @@ _WAYS = (
 """Redirections, and how standard output and standard error fail by them."""
 
 _EVERY_WAY = ("", "run", "sweep", "no such design")
-_SWEEP = '[base]\ndesign = "secpm"\nworkload = "btree"\nmachine = "small"\ntransactions = 2\n[axes]\nseed = [1]\n'
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -84,7 +82,7 @@ def unsearched() -> Iterator[None]:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what commands need; each works in a folder inside."""
     folder = tmp_path_factory.mktemp("streams")
-    cp.sweep(tomllib.loads(_SWEEP) | {"name": "sweep"}, folder / "sweep.duckdb", workers=1)
+    cp.sweep(tomllib.loads(SWEEP) | {"name": "sweep"}, folder / "sweep.duckdb", workers=1)
     cp.reproduce("secpm-workshop", quick=True, store=folder / "papers.duckdb")
     return folder
 
@@ -93,9 +91,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(shared: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = shared / f"of-{abs(hash(request.node.name))}"
     made.mkdir()
-    (made / "sweep.toml").write_text(_SWEEP)
-    (made / "trace.nvmain").write_text("10 R 0x1040 0 0\n12 W 0x2040 0 0\n")
-    (made / "recorded.log").write_bytes(samples.PMEMCHECK)
+    furnish(made)
     monkeypatch.chdir(made)
     return made
 
@@ -189,7 +185,7 @@ def test_a_terminal_that_goes_away_stops_nothing(folder: Path) -> None:
         (f"run secpm btree {_SMALL} --timeline t.json", "timeline t.json: cannot be written: "),
         ("report ../sweep.duckdb --out out", "output file 'out/sweep.html'"),
         ("sweep sweep.toml", "store 'sweep.duckdb' cannot be "),
-        ("replay trace.nvmain -d secpm --machine small", ""),
+        ("replay lines.nvmain -d secpm --machine small", ""),
     ],
 )
 def test_a_full_disk_is_failing_output(command: str, what: str, folder: Path) -> None:
