@@ -4,10 +4,15 @@
 
 enum { RECORDS = 3 };
 
+#ifndef LENGTH
+#define LENGTH 0 /* of a record whose length is never stored */
+#endif
+
 struct pool {
     OWN_LINE word count;
     struct record {
         OWN_LINE word value;
+        word length;
     } records[RECORDS + 1];
 };
 
@@ -25,6 +30,6 @@ static void run(struct pool *p)
 static bool recover(struct pool *p)
 {
     for (uint64_t i = 0; i < p->count; i++)
-        if (p->records[i].value != expected(i)) return false;
+        if (p->records[i].value != expected(i) || p->records[i].length != LENGTH) return false;
     return true;
 }

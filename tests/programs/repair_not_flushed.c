@@ -1,16 +1,8 @@
 /* A pair of words under an undo log. A restart restores the pair and ends the log, but does not flush what it has
    restored. */
 
-#include "pool.h"
-
-struct pool {
-    OWN_LINE word a;
-    OWN_LINE word b;
-    struct log {
-        OWN_LINE word old;
-        word valid;
-    } log;
-};
+#define OWN_RUN
+#include "pair.h"
 
 /* Changes one word of the pair, and is then cut short. */
 static void begin(struct pool *p, uint64_t value)
@@ -29,8 +21,7 @@ static void restart(struct pool *p)
 #ifdef FIXED
     persist(&p->a, sizeof p->a);
 #endif
-    p->log.valid = 0;
-    persist(&p->log, sizeof p->log);
+    end_log(p);
 }
 
 static void run(struct pool *p)
