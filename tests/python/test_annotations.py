@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import fake_engine
 import pytest
-from conftest import Cli
+from conftest import Cli, asked_of, rules_again
 
 import counterpoint as cp
 import samples
@@ -104,13 +102,7 @@ class TestOnAnEngineThatAnswersAtOnce:
         assert verdicts == ["needed", "needed", "needed"], "without Mutate's, nothing fails: a different verdict"
 
     def test_only_the_left_out_annotation_differs_between_the_runs(self, fake: pytest.MonkeyPatch) -> None:
-        seen = []
-
-        def crash(request: str, progress: fake_engine.Progress = None) -> str:
-            seen.append(json.loads(request))
-            return fake_engine.crash(request, progress)
-
-        fake.setattr(_engine, "crash", crash)
+        seen = asked_of(fake, "crash")
         cp.annotations("sca", "btree", points=10, transactions=7, tx_size=64)
         first, *runs = seen
         assert (first["transactions"], first["points"]) == (1, 1), "bad input is found out before the work"
@@ -145,17 +137,10 @@ class TestOnAnEngineThatAnswersAtOnce:
 
 
 def test_run_and_crash_take_leave_out(cli: Cli, fake: pytest.MonkeyPatch) -> None:
-    seen = []
-
-    def answer(call: str, request: str) -> str:
-        seen.append(json.loads(request))
-        return str(getattr(fake_engine, call)(request))
-
-    fake.setattr(_engine, "run_many", lambda request, *_: answer("run_many", request))
-    fake.setattr(_engine, "crash", lambda request, *_: answer("crash", request))
+    runs, crashes = asked_of(fake, "run_many"), asked_of(fake, "crash")
     assert cli("run", "sca", "btree", "--leave-out", COMMIT).code == 0
     assert cli("crash", "sca", "btree", "--leave-out", COMMIT).code == 1
-    assert [asked.get("runs", [asked])[0]["leave_out"] for asked in seen] == [COMMIT, COMMIT]
+    assert [one["leave_out"] for one in (*runs[0]["runs"], *crashes)] == [COMMIT, COMMIT]
 
 
 @pytest.mark.engine
@@ -179,20 +164,15 @@ def test_the_engine_knows_no_other_annotation() -> None:
 
 
 @pytest.mark.engine
-def test_annotations_suffice_and_are_needed() -> None:
+def test_annotations_suffice_and_are_needed(cli: Cli) -> None:
     found = cp.annotations("sca", "array", machine="small", transactions=20, tx_size=64, footprint="16KiB")
     assert found.holds, found.complete
-    verdicts = {annotation.name: annotation.verdict for annotation in found.annotations}
-    assert "needed" in verdicts.values(), verdicts
-    for annotation in found.annotations:
-        if annotation.without is None or annotation.without.first is None:
-            continue
-        words = annotation.without.first.reproduce.split()
-        assert words[words.index("--leave-out") + 1] == annotation.name
-        shown = subprocess.run([sys.executable, "-m", *words, "--json"], capture_output=True, text=True, check=False)
-        assert shown.returncode == 1, shown.stderr
-        rules = {violation["rule"] for violation in json.loads(shown.stdout)["violations"]}
-        assert annotation.without.first.rule in rules
+    needed = [
+        one.without.first for one in found.annotations if one.without is not None and one.without.first is not None
+    ]
+    assert needed, found.annotations
+    for first in needed:
+        assert first.rule in rules_again(cli, first.reproduce)
 
 
 @pytest.mark.engine
@@ -206,19 +186,16 @@ def _recorded(folder: Path, *, annotated: bool = True, between: int = 0) -> Path
 
     So many lines are flushed between the number and its fence.
     """
-    base, at, records = 0x1000_0000, 0, []
+    at, records = 0, samples.begun(0x40000)
 
     def operation(tag: int, address: int | None = None, *fields: bytes) -> None:
         nonlocal at
         if tag in (0x1A, 0x1B) and not annotated:
             return
-        moved = b"" if address is None else samples.signed(base + address - at)
-        at = at if address is None else base + address
+        moved = b"" if address is None else samples.signed(samples.BASE + address - at)
+        at = at if address is None else samples.BASE + address
         records.append(bytes([tag, 0, 0]) + moved + b"".join(fields))
 
-    records.append(b"\x01\x00\x00\x00")
-    records.append(b"\x02\x00\x04pool")
-    records.append(b"\x03" + samples.unsigned(base) + samples.unsigned(0x40000) + b"\x00\x00")
     operation(0x1B, 0, samples.unsigned(8))
     for number in range(1, 4):
         operation(0x11, 0x1000 * number, b"\x01", b"r")
@@ -231,9 +208,8 @@ def _recorded(folder: Path, *, annotated: bool = True, between: int = 0) -> Path
             operation(0x11, 0x8000 + 64 * other, b"\x01", b"o")
             operation(0x14, 0x8000 + 64 * other)
         operation(0x17)
-    end = b"\x7f" + samples.unsigned(len(records)) + samples.unsigned(len(records) - 3) + b"\x00"
     path = folder / "records.cptrace"
-    path.write_bytes(b"CPTRACE\x03" + b"".join(records) + end)
+    path.write_bytes(samples.ended(records, len(records) - 3, version=3))
     return path
 
 

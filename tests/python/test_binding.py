@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import listens, wait_until
+from conftest import program
 
 import contract
 import counterpoint as cp
@@ -111,66 +108,6 @@ def test_descriptions_of_the_engine_have_the_types_of_the_front() -> None:
     assert {design.machine for design in cp.designs()} <= presets
 
 
-def test_two_runs_are_identical_but_for_the_host() -> None:
-    first, second = (
-        cp.run("secpm", "btree", tx_size=1024, transactions=50, footprint="1MiB").to_dict() for _ in range(2)
-    )
-    first.pop("host")
-    second.pop("host")
-    assert first == second
-
-
-def test_a_run_says_what_a_power_failure_would_cost() -> None:
-    cost = cp.run("bbe", "array", transactions=50).stats.at_crash
-    assert [part.name for part in cost.parts] == ["l1", "l2", "l3", "counter-cache", "encryption"]
-    assert cost.dirty_fraction is not None
-    assert 0 < cost.dirty_fraction < 1
-    assert cost.drain_energy_mj == pytest.approx(sum(part.energy_mj for part in cost.parts))
-    none = cp.run("secpm", "array", transactions=50, footprint="1MiB").stats.at_crash
-    assert (none.parts, none.dirty_fraction, none.drain_energy_mj) == ((), None, None)
-
-
-def test_power_may_fail_again_during_recovery() -> None:
-    verdict = cp.crash("bbe", "queue", machine="small", transactions=3, tx_size=64, footprint="16KiB", nested=True)
-    assert verdict.holds
-    assert verdict.nested_points > 0
-
-
-def test_a_mechanism_that_is_off_is_missed_and_the_command_says_so() -> None:
-    small = {"machine": "small", "transactions": 3, "tx_size": 64, "footprint": "16KiB"}
-    assert cp.crash("secpm", "linked-list", **small).holds  # type: ignore[arg-type]
-    verdict = cp.crash("secpm", "linked-list", fault="staging-register", **small)  # type: ignore[arg-type]
-    assert not verdict.holds
-    assert verdict.fault == "staging-register"
-    assert verdict.coverage.startswith("With a seeded fault, staging-register: ")
-    assert " --fault staging-register " in verdict.violations[0].reproduce
-
-
-@pytest.mark.parametrize(
-    ("design", "options", "sentence"),
-    [
-        ("secpm", {"fault": "staging"}, "fault 'staging' does not exist: did you mean 'staging-register'"),
-        ("fca", {"fault": "staging-register"}, "design 'fca', as hardened, does not have that mechanism"),
-        ("ideal", {"fault": "staging-register"}, "design 'ideal' cannot be crash-tested"),
-        ("secpm", {"nested_depth": 0}, "nested_depth: 0 is not from 1 to 4"),
-        ("secpm", {"nested_depth": 5}, "nested_depth: 5 is not from 1 to 4"),
-    ],
-)
-def test_faults_and_depths_that_cannot_be_had(design: str, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(cp.InputError, match=sentence):
-        cp.crash(design, "array", transactions=1, machine="small", **options)
-
-
-def test_workers_do_not_change_results() -> None:
-    def runs(workers: int) -> list[dict[str, object]]:
-        found = cp.run_matrix(
-            ["unencrypted", "secpm"], ["array", "queue"], transactions=20, footprint="1MiB", workers=workers
-        )
-        return [{key: value for key, value in run.to_dict().items() if key != "host"} for run in found]
-
-    assert runs(1) == runs(2)
-
-
 def test_resolve_gives_the_whole_configuration() -> None:
     found = cp.resolve("secpm", "btree", tx_size=64)
     assert (found["design"], found["tx_size"], found["machine"]["name"]) == ("secpm", 64, "secpm")
@@ -178,51 +115,16 @@ def test_resolve_gives_the_whole_configuration() -> None:
         cp.resolve("sepcm", "btree")
 
 
-def test_the_commands_own_words_reproduce_a_violation() -> None:
-    verdict = cp.crash("write-back", "btree", machine="small", transactions=20, tx_size=64, footprint="64KiB")
-    assert not verdict.holds
-    words = verdict.violations[0].reproduce.split()
-    assert words[0] == "counterpoint"
-    shown = subprocess.run([sys.executable, "-m", *words, "--json"], capture_output=True, text=True, check=False)
-    assert shown.returncode == 1, shown.stderr
-    assert json.loads(shown.stdout)["violations"][0]["rule"] == verdict.violations[0].rule
-
-
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "words"),
     [
-        "run sepcm btree",
-        "run secpm btre",
-        "run secpm btree --machine secpmm",
-        "run secpm btree --set controller.wpq_entreis=4",
-        "run secpm btree --set controller.wpq_entries=zero",
-        "run secpm btree --tx-size 0",
-        "run secpm btree --tx-size 63",
-        "run secpm btree --tx-size=-64",
-        "run secpm btree --tx-size 18446744073709551616",
-        "run secpm btree --tx-size 4KB",
-        "run secpm btree --footprint 64TiB",
-        "run secpm btree --footprint 99999999999GiB",
-        "run secpm btree --cores 0",
-        "run secpm btree --machine missing.toml",
-        "run secpm missing.log",
-        "replay missing.log",
-        "crash ideal btree",
-        "compare --tx-size 64,65",
-        "compare -d secpm,nothing",
-        "compare -w array,nothing",
+        ("run sepcm btree", "did you mean 'secpm'?"),
+        ("run secpm btree --footprint 64TiB", "footprint"),
+        ("run secpm btree --footprint 99999999999GiB", "99999999999GiB"),
     ],
 )
-def test_bad_input_from_end_to_end(arguments: str) -> None:
-    shown = subprocess.run(
-        [sys.executable, "-m", "counterpoint", *arguments.split()],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (shown.returncode, shown.stdout) == (2, ""), shown.stderr
-    assert shown.stderr.startswith("error: ")
-    assert shown.stderr.count("\n") == 1
+def test_bad_input_from_end_to_end(arguments: str, words: str) -> None:
+    assert words in program(*arguments.split()).refusal
 
 
 def test_broken_toml_is_refused_with_file_and_line(tmp_path: Path) -> None:
@@ -251,21 +153,6 @@ def test_ctrl_c_stops_the_engine_within_a_second() -> None:
     with pytest.raises(cp.Interrupted):
         cp.run("secpm", "btree", **_ENDLESS)
     assert time.monotonic() - started < 1.5
-
-
-def test_ctrl_c_on_the_command_line() -> None:
-    words = "run secpm btree --tx-size 64 --transactions 5000000 --footprint 4MiB"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "counterpoint", *words.split()],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_until(lambda: listens(process.pid))
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=10)
-    assert (process.returncode, out, err) == (130, "", "")
 
 
 def test_an_error_in_the_progress_callback_stops_the_engine() -> None:

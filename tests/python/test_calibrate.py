@@ -124,16 +124,12 @@ def test_a_decision_is_a_value_or_several_that_go_together() -> None:
     [
         (["secmp"], "paper 'secmp' does not exist (known: all, secpm,"),
         (["easy-pm", "secmp"], "paper 'secmp' does not exist"),
-        (["easy-pm", "--budget", "9"], "budget is 9; it must be a whole number from 10 to 100000"),
         (["easy-pm", "--budget", "100001"], "budget is 100001; it must be"),
-        (["easy-pm", "--budget", "-1"], "budget is -1; it must be a whole number from 0 to 2^64-1"),
         (["easy-pm", "--store", "/dev/null/x"], "store '/dev/null/x' cannot be written: not a directory"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments: list[str], sentence: str, cli: Cli) -> None:
-    found = cli("calibrate", *arguments)
-    assert (found.code, found.out) == (2, "")
-    assert found.err.startswith(f"error: {sentence}") and found.err.count("\n") == 1
+    assert cli("calibrate", *arguments).refusal.startswith(sentence)
 
 
 @pytest.mark.parametrize("missing", ["optuna", "scipy.stats.qmc"])

@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from test_sweep import Inline
+from test_threads import together
 
 import counterpoint as cp
 from counterpoint.system.files import unfinished, write_text
 from counterpoint.verbs import recorder
-
-
-def at_once(*calls: Callable[[], object]) -> None:
-    """Runs calls at the same time; what one raises is raised."""
-    errors: list[BaseException] = []
-    start = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], object]) -> None:
-        try:
-            start.wait()
-            call()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for error in errors:
-        raise error
 
 
 def test_two_writers_leave_one_whole_file(tmp_path: Path) -> None:
@@ -49,7 +27,7 @@ def test_two_writers_leave_one_whole_file(tmp_path: Path) -> None:
     assert path.read_text() == "half of the first"
     assert list(tmp_path.iterdir()) == [path]
     texts = [letter * 1_000_000 for letter in "abcd"]
-    at_once(*((lambda text=text: [write_text(path, text) for _ in range(20)]) for text in texts))
+    together(*((lambda text=text: [write_text(path, text) for _ in range(20)]) for text in texts))
     assert path.read_text() in texts
     assert list(tmp_path.iterdir()) == [path]
 
@@ -99,7 +77,7 @@ def test_special_files_are_not_replaced(tmp_path: Path) -> None:
 def test_several_that_make_one_store_make_one(tmp_path: Path) -> None:
     path = tmp_path / "s.duckdb"
     made: list[cp.Store] = []
-    at_once(*[lambda: made.append(cp.Store(path))] * 4)
+    together(*[lambda: made.append(cp.Store(path))] * 4)
     for store in made:
         assert store.sweeps() == []
         store.close()
@@ -118,7 +96,7 @@ def test_two_exports_to_one_file_leave_one_whole(fake: pytest.MonkeyPatch, tmp_p
         axes = {"design": ["unencrypted", "secpm"], "seed": list(range(1, 10 + number))}
         wanted.append(cp.sweep({"name": "s", "base": {"workload": "btree"}, "axes": axes}, path).frame())
     opened = [cp.Store(path, read_only=True) for path in stores]
-    at_once(*((lambda store=store: [store.export("s", target) for _ in range(10)]) for store in opened))
+    together(*((lambda store=store: [store.export("s", target) for _ in range(10)]) for store in opened))
     assert any(pl.read_parquet(target).equals(rows) for rows in wanted)
     assert list(folder.iterdir()) == [target]
 

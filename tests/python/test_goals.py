@@ -51,6 +51,21 @@ _NO_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"zip": [{"controller.policy": ["gem6"]}]}, "space.zip 1: controller.policy: "),
     ({"zip": [{"l1.ways": [4, 8, 4], "l2.ways": [4, 4, 4]}]}, "space.zip 1 has the same values twice"),
     ({"design.recovery": "all"}, "must be a list of steps"),
+    ({"controller": {"wpq_entry": [1]}}, "controller.wpq_entry: there is no key 'controller.wpq_entry': did you mean"),
+    ({"design": {"secret": [True]}}, "what a design promises does not vary"),
+    ({"design": {"write_paths": "all"}}, "there is no part 'write_paths': did you mean"),
+    ({"design": {"write_path": "any"}}, 'it must be a list of values, or "all"'),
+    ({"zip": [{"log.iv": ["per-bucket"], "l1.ways": [1, 2]}]}, "must be of one length (log.iv has 1, l1.ways has 2)"),
+    ({"zip": [3]}, "space.zip 1 is 3"),
+    ({"zip": 3}, "space.zip is 3; it must be tables"),
+    (
+        {"l1.ways": [4, 8], "zip": [{"l1.ways": [4], "l2.ways": [8]}]},
+        "l1.ways is given twice, in space and in space.zip 1",
+    ),
+    (
+        {f"l{n}.{key}": {"from": 1, "to": 1000} for n in (1, 2, 3) for key in ("latency_cycles", "mshrs")},
+        f"the space has {10**18} points; at most {10**15} are allowed",
+    ),
     ({"design.recovery": [[{"step": "rebuild-tree"}]]}, "must be a list of steps"),
 ]
 """Values of a space that no part and no machine has."""
@@ -68,6 +83,12 @@ _NO_LIMITS: list[tuple[str, dict[str, Any], str]] = [
     ),
 ]
 """Limits that no figure can meet."""
+
+
+def _when(reset: str, ways: int) -> dict[str, Any]:
+    """A condition on a space of two dimensions."""
+    space = {"base": "secpm", "design.minor_reset": ["at-once", "with-done-bit"], "l1.ways": [4, 8]}
+    return {"space": space, "when": [{"design.minor_reset": [reset], "then": {"l1.ways": [ways]}}]}
 
 
 def read(**tables: Any) -> goals.Goals:
@@ -134,32 +155,12 @@ def test_values_that_are_stated_replace_those_of_the_designs() -> None:
         ({"space": {}}, "space has neither a base nor designs"),
         ({"space": {"designs": ["secpn"]}}, "design 'secpn' does not exist"),
         ({"space": {"base": "secpm", "wpq_entries": [1]}}, "space.wpq_entries does not exist"),
-        (
-            {"space": {"base": "secpm", "controller": {"wpq_entry": [1]}}},
-            "space.controller.wpq_entry: there is no key 'controller.wpq_entry': did you mean 'controller.wpq_e",
-        ),
-        ({"space": {"base": "secpm", "design": {"secret": [True]}}}, "what a design promises does not vary"),
-        (
-            {"space": {"base": "secpm", "design": {"write_paths": "all"}}},
-            "there is no part 'write_paths': did you mean",
-        ),
-        ({"space": {"base": "secpm", "design": {"write_path": "any"}}}, 'it must be a list of values, or "all"'),
-        (
-            {"space": {"base": "secpm", "zip": [{"log.iv": ["per-bucket"], "l1.ways": [1, 2]}]}},
-            "must be of one length (log.iv has 1, l1.ways has 2)",
-        ),
-        ({"space": {"base": "secpm", "zip": [3]}}, "space.zip 1 is 3"),
-        ({"space": {"base": "secpm", "zip": 3}}, "space.zip is 3; it must be tables"),
         ({"when": [{"a.b": [1]}]}, "when 1 has no table 'then'"),
         ({"when": [{"a.b": [1], "then": {"c.d": [1]}}]}, "when 1: a.b does not vary"),
         ({"limits": {"nvm_writes": 3}}, "limits.nvm_writes is 3; it must be a table with at_most or at_least"),
         ({"limits": {"nvm_writes": {"at_most": "3"}}}, "limits.nvm_writes.at_most is '3'; it must be a number"),
         *[({"space": {"base": "secpm", **table}}, said) for table, said in _NO_VALUES],
         *[({"limits": {figure: limit}}, said) for figure, limit, said in _NO_LIMITS],
-        (
-            {"objectives": {"nvm_write": "minimise"}},
-            "objectives: there is no figure 'nvm_write': did you mean 'nvm_writes'?",
-        ),
         ({"objectives": {"integrity": "minimise"}}, "objectives: there is no figure 'integrity'"),
         ({"workloads": [""]}, "workload '' does not exist"),
         ({"workloads": ["/dev/null"]}, "workload '/dev/null' does not exist and is not a trace file"),
@@ -169,32 +170,12 @@ def test_values_that_are_stated_replace_those_of_the_designs() -> None:
             "l1.ways is given twice, in run and in space",
         ),
         (
-            {"space": {"base": "secpm", "l1.ways": [4, 8], "zip": [{"l1.ways": [4], "l2.ways": [8]}]}},
-            "l1.ways is given twice, in space and in space.zip 1",
-        ),
-        (
-            {
-                "space": {"base": "secpm", "design.minor_reset": ["at-once", "with-done-bit"], "l1.ways": [4, 8]},
-                "when": [{"design.minor_reset": ["at-once"], "then": {"l1.ways": [16]}}],
-            },
+            _when("at-once", 16),
             "when 1: l1.ways: the space has no l1.ways = 16 (known: 4, 8)",
         ),
         (
-            {
-                "space": {"base": "secpm", "design.minor_reset": ["at-once", "with-done-bit"], "l1.ways": [4, 8]},
-                "when": [{"design.minor_reset": ["at-one"], "then": {"l1.ways": [4]}}],
-            },
+            _when("at-one", 4),
             "when 1: design.minor_reset: minor_reset 'at-one' does not exist: did you mean 'at-once'?",
-        ),
-        (
-            {
-                "space": {
-                    "base": "secpm",
-                    **{f"{level}.latency_cycles": {"from": 1, "to": 1000} for level in ("l1", "l2", "l3")},
-                    **{f"{level}.mshrs": {"from": 1, "to": 1000} for level in ("l1", "l2", "l3")},
-                }
-            },
-            f"the space has {10**18} points; at most {10**15} are allowed",
         ),
     ],
 )

@@ -13,6 +13,7 @@ from conftest import Cli
 import counterpoint as cp
 import pages
 from counterpoint.cli import app
+from counterpoint.contract.request import bytes_of
 from counterpoint.papers import reproduce
 
 pytestmark = pytest.mark.engine
@@ -156,17 +157,10 @@ def test_the_table_of_defaults_is_that_of_the_program() -> None:
             resolved = cp.resolve("unencrypted", "array", machine=machine.name, cores=cores)
             program = resolved["machine"]["program"]
             each = cores if program["footprint_per_core"] else 1
-            assert resolved["footprint"] == _bytes(program["footprint"]) * each, machine.name
+            assert resolved["footprint"] == (bytes_of(program["footprint"]) or 0) * each, machine.name
     for name, footprint in (("secpm", 256 << 10), ("small", 64 << 10)):
         command = cp.scene("secpm", "array", machine=name, at_event=50)["command"]
         assert f"--footprint {footprint} " in command
-
-
-def _bytes(size: str | int) -> int:
-    if isinstance(size, int):
-        return size
-    number, unit = re.fullmatch(r"(\d+)(B|KiB|MiB|GiB|TiB)", size).groups()  # type: ignore[union-attr]
-    return int(number) << 10 * ("B", "KiB", "MiB", "GiB", "TiB").index(unit)
 
 
 def test_options_that_are_not_taken_together_are_refused(cli: Cli) -> None:

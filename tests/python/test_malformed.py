@@ -48,21 +48,9 @@ _CASES: dict[str, bytes] = {
     "text": b"hello, world\n",
     "zeros": bytes(4096),
     "recorded: truncated": _STREAM[:-3],
-    "recorded: truncated in the magic": _STREAM[:5],
     "recorded: other byte order": _swapped_words(_STREAM[: len(_STREAM) & ~7], 8),
-    "recorded: other version": b"CPTRACE\x05" + _STREAM[8:],
     "recorded: bad tag": _after_beginning(b"\x50"),
-    "recorded: huge length of a path": _after_beginning(b"\x02\x01" + samples.unsigned(_ALL_ONES)),
-    "recorded: huge length of an image": _after_beginning(b"\x06\x00\x00" + samples.unsigned(_ALL_ONES)),
-    "recorded: huge image offset": _after_beginning(b"\x06\x00" + samples.unsigned(_ALL_ONES) + b"\x01x"),
-    "recorded: huge mapping": _after_beginning(b"\x03\x00" + samples.unsigned(_ALL_ONES & ~63) + b"\x00\x00"),
-    "recorded: huge thread": _after_beginning(b"\x07" + samples.unsigned(_ALL_ONES)),
-    "recorded: huge count of instructions": _after_beginning(b"\x17" + samples.unsigned(_ALL_ONES) + b"\x00"),
-    "recorded: number beyond 64 bits": _after_beginning(b"\x07" + b"\xff" * 9 + b"\x7f"),
-    "recorded: store outside": _after_beginning(b"\x11\x00\x00" + samples.signed(-8) + b"\x08" + b"outside!"),
-    "recorded: END counts too many records": _BEGINNING + b"\x7f\x04\x00\x00",
     "recorded: END counts 2^64 instructions": _BEGINNING + b"\x7f\x03" + samples.unsigned(_ALL_ONES) + b"\x00",
-    "recorded: SYNC counts too many records": _after_beginning(b"\x01\x09\x00\x00"),
     "recorded: something after the END": _STREAM + b"\x00",
     "seekable: truncated": samples.seekable(_STREAM)[: len(_STREAM) // 2],
     "seekable: damaged frame": samples.zstd_frame(_STREAM[:40] + b"\xff" * 20 + _STREAM[60:]),
@@ -71,60 +59,38 @@ _CASES: dict[str, bytes] = {
     "seekable: huge window": _windowed(31) + samples.seekable(_STREAM),
     "seekable: huge content size": struct.pack("<IBQ", 0xFD2FB528, 0xE0, _ALL_ONES) + samples.zstd_frame(_STREAM)[9:],
     "pmemcheck: truncated": _LOG[:-40],
-    "pmemcheck: truncated before START": _LOG[:30],
     "pmemcheck: bad record": _record_of_log(b"FROB;0x1"),
     "pmemcheck: other byte order": _swapped_words(_LOG[: len(_LOG) & ~3], 4),
-    "pmemcheck: huge size of a store": _record_of_log(b"STORE;0x10000040;0x1;0xffffffffffffffff"),
-    "pmemcheck: huge file": _record_of_log(b"REGISTER_FILE;q;0x0;0xffffffffffffffc0;0x0"),
-    "pmemcheck: huge offset": _record_of_log(b"REGISTER_FILE;q;0x0;0x40;0xffffffffffffffc0"),
-    "pmemcheck: number beyond 64 bits": _record_of_log(b"FLUSH;0x10000000000000000;0x40"),
-    "pmemcheck: huge record": _record_of_log(b"REGISTER_FILE;" + b"q" * 70_000 + b";0x0;0x40;0x0"),
-    "pmemcheck: store outside": _record_of_log(b"STORE;0xfffffffffffffffc;0x1;0x8"),
     "champsim: truncated": _INSTRUCTIONS[:-7],
-    "champsim: shorter than an instruction": _INSTRUCTIONS[:63],
     "champsim: other byte order": _swapped_words(_INSTRUCTIONS, 8),
     "champsim: damaged behind the beginning": _INSTRUCTIONS * 3 + b"\xff" * 64,
     "champsim: addresses of more than 57 bits": samples.instruction(loads=(1 << 60,)) * 4,
     "champsim-gz: truncated": gzip.compress(_INSTRUCTIONS)[:-9],
     "champsim-gz: damaged": gzip.compress(_INSTRUCTIONS)[:-6] + b"\x00" * 6,
-    "champsim-gz: other byte order": gzip.compress(_swapped_words(_INSTRUCTIONS, 8)),
     "champsim-xz: truncated": lzma.compress(_INSTRUCTIONS)[:-9],
     "champsim-xz: damaged": lzma.compress(_INSTRUCTIONS)[:-40] + b"\xff" * 40,
-    "champsim-xz: other byte order": lzma.compress(_swapped_words(_INSTRUCTIONS, 8)),
     "nvmain: truncated": b"NVMV0\n10 R 0x1040 0 0\n12 W",
-    "nvmain: bad word": b"10 R 0x1040 0 0\n12 X 0x1040 0 0\n",
     "nvmain: other byte order": _swapped_words(samples.LINES["nvmain"], 4),
-    "nvmain: huge cycle": b"10 R 0x1040 0 0\n18446744073709551616 R 0x1040 0 0\n",
     "nvmain: cycle beyond the end of time": b"10 R 0x1040 0 0\n18446744073709551615 R 0x1040 0 0\n",
-    "nvmain: huge address": b"10 R 0x1040 0 0\n11 R 0x10000000000000000 0 0\n",
     "nvmain: huge data": b"10 R 0x1040 0 0\n11 W 0x40 " + b"0" * 129 + b" 0\n",
-    "nvmain: huge line": b"10 R 0x1040 0 0\n" + b"9" * 5_000,
-    "nvmain: cycles go back": b"10 R 0x1040 0 0\n9 R 0x1040 0 0\n",
     "nvmv1: truncated": b"NVMV1\n10 R 1040 0 0 0\n12",
-    "nvmv1: too many fields": b"NVMV1\n10 R 1040 0 0 0 0\n12",
-    "nvmv1: other version": b"NVMV2\n10 R 1040 0 0 0\n",
     "nvmv1: huge version": b"NVMV18446744073709551616\n10 R 1040 0 0 0\n",
     "dramsim3: truncated": b"0x1040 READ 3\n0x2000 WRI",
-    "dramsim3: bad word": b"0x1040 READ 3\n0x2000 REED 4\n",
     "dramsim3: huge cycle": b"0x1040 READ 3\n0x2000 READ 18446744073709551616\n",
-    "dramsim3: huge address": b"0x1040 READ 3\n0x10000000000000000 READ 4\n",
     "dramsim3: other byte order": _swapped_words(samples.LINES["dramsim3"], 4),
     "ramulator: truncated": b"LD 0x1040\nST",
     "ramulator: huge address": b"LD 0x1040\nLD 18446744073709551616\n",
-    "ramulator: address vector": b"LD 0x1040\nR 0,0,1,5,2\n",
     "ramulator: other byte order": _swapped_words(samples.LINES["ramulator"], 4),
 }
+"""The engine's own tests have each record and line that can be wrong."""
 
 
 @pytest.mark.parametrize("case", _CASES)
 def test_damage_is_one_sentence(case: str, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "damaged.trace"
     path.write_bytes(_CASES[case])
-    for command, *rest in _COMMANDS:
-        outcome = cli(command, *rest, str(path))
-        assert (outcome.code, outcome.out) == (2, ""), f"{command}: {outcome}"
-        assert outcome.err.startswith("error: "), f"{command}: {outcome.err}"
-        assert outcome.err.count("\n") == 1, f"{command}: {outcome.err}"
+    for command in _COMMANDS:
+        assert cli(*command, str(path)).refusal
 
 
 @pytest.mark.parametrize("name", samples.traces())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from searched import Formula, Papers, decision, names
@@ -17,6 +18,8 @@ from counterpoint.papers.model import Claim, ClaimRow
 from counterpoint.papers.pool import Ask, Objective, Pool, Space
 from counterpoint.searches.space import Point, changed
 
+ONE, BOTH = Objective(frozenset({"p.f1.x"}), 0.0), Objective(frozenset({"p.f1.x", "q.f1.x"}), 0.0)
+TWO = ("p.f1.x", "p.f2.x")
 CORNER = {"a": 3, "b": 4, "c": 2, "d": 3}
 CORNERED = Space((), {"p": tuple(decision(name, 5) for name in CORNER)})
 
@@ -30,10 +33,9 @@ def corner(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
 
 
 def explored(
-    space: Space, papers: Papers, budget: int, seed: int = 1, claims: tuple[str, ...] = ()
+    space: Space, papers: Papers, budget: int, seed: int = 1, claims: Sequence[str] = TWO, **more: Any
 ) -> tuple[Pool, CrossValidation]:
-    known = claims or ("p.f1.x", "p.f2.x")
-    pool, validation = explore(space, papers, known, budget=budget, seed=seed)
+    pool, validation = explore(space, papers, claims, budget=budget, seed=seed, **more)
     assert validation is not None
     return pool, validation
 
@@ -42,20 +44,12 @@ def chosen_by_name(space: Space, point: Point) -> dict[str, int]:
     return {names(spec): place for spec, place in zip(space.decisions, point, strict=True)}
 
 
-def walked(space: Space) -> dict[str, int]:
-    """Where a walk along one decision after the other ends."""
-    at = chosen_by_name(space, space.start)
-    while True:
-        tried = [{**at, name: place} for name in at for place in range(5)]
-        best = max(tried, key=lambda one: corner("p", one, 1)["p.f1.x"])
-        if corner("p", best, 1)["p.f1.x"] <= corner("p", at, 1)["p.f1.x"]:
-            return at
-        at = best
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_values_that_are_right_only_together_are_found(seed: int) -> None:
-    assert walked(CORNERED) == dict.fromkeys(CORNER, 0), "a walk along single decisions does not leave the start"
+    start = dict.fromkeys(CORNER, 0)
+    changes = [{**start, name: place} for name in CORNER for place in range(1, 5)]
+    better = [one for one in changes if corner("p", one, 1)["p.f1.x"] >= corner("p", start, 1)["p.f1.x"]]
+    assert better == [], "a walk along single decisions does not leave the start"
     _, validation = explored(CORNERED, Papers(CORNERED, corner), 120, seed)
     assert chosen_by_name(CORNERED, validation.best) == CORNER
 
@@ -79,17 +73,13 @@ def test_a_budget_is_kept_and_divided() -> None:
     assert {ask.seed for ask in papers.asked} == set(SEEDS)
 
 
-def test_a_space_with_few_points_ends_before_its_budget() -> None:
-    space = Space((), {"p": (decision("a", 2), decision("b", 2))})
+@pytest.mark.parametrize("names", ["ab", ""])
+def test_a_space_with_few_points_ends_before_its_budget(names: str) -> None:
+    space = Space((), {"p": tuple(decision(name, 2) for name in names)})
     papers = Papers(space, lambda *_: {"p.f1.x": 1.0, "p.f2.x": 0.5})
-    explored(space, papers, 500)
-    assert len(set(papers.asked)) == len(papers.asked) <= 4 * len(SEEDS)
-
-
-def test_nothing_to_decide_is_a_search_of_one_point() -> None:
-    space = Space((), {"p": ()})
-    _, validation = explored(space, Papers(space, lambda *_: {"p.f1.x": 1.0, "p.f2.x": 0.5}), 20)
-    assert validation.best == ()
+    _, validation = explored(space, papers, 500)
+    assert len(set(papers.asked)) == len(papers.asked) <= 2 ** len(names) * len(SEEDS)
+    assert len(validation.best) == len(names)
 
 
 def test_points_of_the_start_fill_the_space() -> None:
@@ -143,8 +133,7 @@ def both(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
 def test_papers_that_share_a_decision_get_one_value() -> None:
     papers = Papers(TOGETHER, both)
     pool, validation = explored(TOGETHER, papers, 40, claims=("p.f1.x", "q.f1.x"))
-    everything = Objective(frozenset({"p.f1.x", "q.f1.x"}), 0.0)
-    best = pool.ranking(everything, confirmed=True).best()
+    best = pool.ranking(BOTH, confirmed=True).best()
     assert best is not None
     assert chosen_by_name(TOGETHER, best) == {"s": 2, "a": 3, "b": 1}
     assert {fold.left_out for fold in validation.folds} == {"p.f1", "q.f1"}
@@ -153,7 +142,7 @@ def test_papers_that_share_a_decision_get_one_value() -> None:
 def test_evaluations_of_papers_are_put_together() -> None:
     pool = Pool(TOGETHER, Papers(TOGETHER, both), (1,))
     pool.evaluate([(2, 3, 0), (2, 0, 1)])
-    ranking = pool.ranking(Objective(frozenset({"p.f1.x", "q.f1.x"}), 0.0), confirmed=False)
+    ranking = pool.ranking(BOTH, confirmed=False)
     value, best = ranking.top(1)[0]
     assert best == (2, 3, 1), "of two points that were asked for, a third that is better than both"
     assert value == pytest.approx(0.9)
@@ -181,7 +170,7 @@ def test_folds_are_figures_or_claims_where_there_is_one_figure() -> None:
     }
     assert list(folds_of(["p.f1.x", "p.f1.y"])) == ["p.f1.x", "p.f1.y"]
     found = objectives(["p.f1.x", "q.f1.x"], (0.0, 1.0))
-    assert found[0] == Objective(frozenset({"p.f1.x", "q.f1.x"}), 0.0)
+    assert found[0] == BOTH
     assert Counter(found) == Counter(
         Objective(frozenset(some), weight)
         for some in (("p.f1.x", "q.f1.x"), ("p.f1.x",), ("q.f1.x",))
@@ -250,19 +239,14 @@ def scores_over(varied: Sequence[sensitivity.Varied], spec: DecisionSpec, claim:
 
 
 def test_each_decision_is_varied_around_the_chosen_point() -> None:
-    pool, validation = explored(TOGETHER, Papers(TOGETHER, both), 40, claims=("p.f1.x", "q.f1.x"))
-    best = (2, 3, 1)
-    varied = sensitivity.sensitivity(pool, best)
-    assert [(each.spec.name, each.place) for each in varied] == [
-        *(("x.s", place) for place in range(3)),
-        *(("x.a", place) for place in range(4)),
-        *(("x.b", place) for place in range(4)),
-    ]
+    pool, _ = explored(TOGETHER, Papers(TOGETHER, both), 40, claims=("p.f1.x", "q.f1.x"))
+    varied = sensitivity.sensitivity(pool, (2, 3, 1))
+    choices = [(name, place) for name, count in (("x.s", 3), ("x.a", 4), ("x.b", 4)) for place in range(count)]
+    assert [(each.spec.name, each.place) for each in varied] == choices
     shared, own, other = TOGETHER.decisions
     assert scores_over(varied, shared, "p.f1.x") == pytest.approx([1.0, 0.1, 0.9])
     assert scores_over(varied, own, "p.f1.x") == pytest.approx([0.6, 0.7, 0.8, 0.9])
     assert not scores_over(varied, other, "p.f1.x"), "q's decision is none of p's"
-    del validation
 
 
 def test_a_refused_choice_moves_nothing() -> None:
@@ -276,12 +260,11 @@ def test_a_refused_choice_moves_nothing() -> None:
     assert crossvalidate.figure_of("p.f1.x") == "p.f1"
 
 
-def descended(formula: Formula, objective: Objective | None = None) -> tuple[dict[str, int], Pool]:
+def descended(formula: Formula, objective: Objective = BOTH) -> tuple[dict[str, int], Pool]:
     space = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 3, shipped=0)), "q": (decision("c", 3),)})
     pool = Pool(space, Papers(space, formula), (1, 2))
     pool.evaluate([space.start], confirmed=True)
-    claims = frozenset(["p.f1.x", "q.f1.x"])
-    return chosen_by_name(space, descent.descend(pool, objective or Objective(claims, 0.0), space.start)), pool
+    return chosen_by_name(space, descent.descend(pool, objective, space.start)), pool
 
 
 def test_a_papers_own_choices_go_with_other_shared_ones() -> None:
@@ -295,9 +278,8 @@ def test_a_papers_own_choices_go_with_other_shared_ones() -> None:
     pool = Pool(space, Papers(space, formula), (1, 2))
     elsewhere = (2, 3, 3, 1)
     pool.evaluate([space.start, elsewhere])
-    objective = Objective(frozenset(["p.f1.x", "q.f1.x"]), 0.0)
-    assert descent.descend(pool, objective, space.start) == space.start
-    assert descent.crossed(pool, objective, space.start) == (0, 3, 3, 0)
+    assert descent.descend(pool, BOTH, space.start) == space.start
+    assert descent.crossed(pool, BOTH, space.start) == (0, 3, 3, 0)
 
 
 def test_single_changes_that_are_better_are_put_together() -> None:
@@ -346,7 +328,7 @@ def test_the_descent_goes_on_while_it_gains() -> None:
             return {"p.f1.x": steps * height}
 
         pool = Pool(space, Papers(space, stairs), (1,))
-        return descent.descend(pool, Objective(frozenset(["p.f1.x"]), 0.0), space.start), pool
+        return descent.descend(pool, ONE, space.start), pool
 
     assert ended(0.1)[0] == (1,) * 6
     found, pool = ended(descent.NOTHING / 2)
@@ -378,11 +360,11 @@ def test_choice_without_effect_goes_back_to_its_start() -> None:
 
     pool = Pool(space, Papers(space, formula), (1, 2))
     point = (2, 3, 1, 1)
-    found = descent.descend(pool, Objective(frozenset(["p.f1.x"]), 0.0), point)
+    found = descent.descend(pool, ONE, point)
     assert found == (2, 0, 1, 1)
     assert pool.joint_scores(found, confirmed=True) is not None, "it is evaluated with all seeds"
     pool.evaluate([point], confirmed=True)
-    ranking = pool.ranking(Objective(frozenset(["p.f1.x"]), 0.0), confirmed=True)
+    ranking = pool.ranking(ONE, confirmed=True)
     assert (ranking.best(), ranking.plainest(0.001, 10)) == (point, found)
     assert ranking.plainest(0.0005, 10) == point
 
@@ -394,10 +376,9 @@ def test_the_descent_begins_at_the_better_of_what_was_found_and_what_is_known() 
         return "refused" if chosen["a"] == 3 else {"p.f1.x": 0.1 * chosen["a"]}
 
     pool = Pool(space, Papers(space, formula), (1, 2))
-    objective = Objective(frozenset(["p.f1.x"]), 0.0)
     refused, first, second, worse = (3, 0), (2, 1), (2, 3), (1, 0)
-    assert descent.better(pool, objective, (refused, worse)) == worse
-    assert descent.better(pool, objective, (worse, first, second)) == first, "the first of equals"
+    assert descent.better(pool, ONE, (refused, worse)) == worse
+    assert descent.better(pool, ONE, (worse, first, second)) == first, "the first of equals"
     assert {ask.seed for ask in pool.outcomes} == {1}
 
 
@@ -409,10 +390,8 @@ def test_the_descent_begins_at_a_known_point_that_is_better() -> None:
     space = Space((), {"p": tuple(decision(name, 8) for name in "abcdef")})
     known = (7,) * 6
     for one in (None, known):
-        _, validation = explore(
-            space, Papers(space, formula), ["p.f1.x", "p.f1.y"], known=one, budget=10, seed=1, seeds=(1, 2)
-        )
-        assert validation is not None
+        claims = ("p.f1.x", "p.f1.y")
+        _, validation = explored(space, Papers(space, formula), 10, claims=claims, known=one, seeds=(1, 2))
         assert (validation.best == known) == (one == known)
 
 

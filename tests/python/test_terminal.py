@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from conftest import Cli
+from waiting import on_a_terminal
 
 import samples
 from counterpoint.system import units
@@ -26,12 +23,6 @@ _NEVER = ("\x1b]", "\x07", "\x9b", "\u202e", "\u2066", "\x7f")
 
 def _is_harmless(text: str) -> bool:
     return not any(letters in text for letters in _NEVER)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_control_characters_are_escaped() -> None:
@@ -52,42 +43,30 @@ def test_json_says_the_same_in_its_own_escapes() -> None:
     assert json.loads(text) == said
 
 
-def test_error_sentences_escape_names(cli: Cli, folder: Path) -> None:
-    del folder
+def test_error_sentences_escape_names(cli: Cli, furnished: Path) -> None:
+    del furnished
     for call in (
         ["run", _EVIL, "btree"],
         ["run", "secpm", _EVIL],
-        ["run", "secpm", "btree", "--machine", f"{_EVIL}.toml"],
-        ["run", "secpm", "btree", "--set", f"{_EVIL}=1"],
         ["run", "secpm", "btree", "--seed", _EVIL],
-        ["run", "secpm", "btree", "--variant", _EVIL],
         ["run", "secpm", "btree", f"--{_EVIL}"],
-        ["compare", "--baseline", _EVIL],
-        ["compare", "--cores", _EVIL],
         ["compare", "--out", f"/dev/null/{_EVIL}"],
         ["replay", _EVIL],
         ["sweep", _EVIL],
-        ["sweep", _EVIL, "--export", f"{_EVIL}.txt"],
-        ["report", _EVIL],
         ["litmus", _EVIL],
-        ["reproduce", _EVIL],
-        ["crash", "secpm", "btree", "--fault", _EVIL],
-        ["crash", "secpm", "btree", "--points", _EVIL],
         ["record", "--", _EVIL],
         [_EVIL],
     ):
-        outcome = cli(*call)
-        assert (outcome.code, outcome.out) == (2, ""), outcome
-        assert _is_harmless(outcome.err), outcome
-        assert "owned" in outcome.err, outcome
-        assert outcome.err.count("\n") == 1, outcome
+        sentence = cli(*call).refusal
+        assert _is_harmless(sentence), sentence
+        assert "owned" in sentence, sentence
 
 
 @pytest.mark.parametrize("evil", [_EVIL, "[/b][link=x]", "a\nHolds: nothing was lost"])
-def test_names_of_traces_are_escaped(evil: str, cli: Cli, folder: Path) -> None:
-    (folder / f"{evil}.log").parent.mkdir(exist_ok=True)
-    (folder / f"{evil}.log").write_bytes(samples.PMEMCHECK)
-    (folder / f"{evil}.nvmain").write_text("10 R 0x1040 0 0\n")
+def test_names_of_traces_are_escaped(evil: str, cli: Cli, furnished: Path) -> None:
+    (furnished / f"{evil}.log").parent.mkdir(exist_ok=True)
+    (furnished / f"{evil}.log").write_bytes(samples.PMEMCHECK)
+    (furnished / f"{evil}.nvmain").write_text("10 R 0x1040 0 0\n")
     for call in (
         ["replay", f"{evil}.log", "-d", "secpm,sca"],
         ["replay", f"{evil}.nvmain", "-d", "secpm"],
@@ -105,11 +84,11 @@ def test_names_of_traces_are_escaped(evil: str, cli: Cli, folder: Path) -> None:
         json.loads(document)
 
 
-def test_sweeps_and_stores_escape_names(cli: Cli, folder: Path) -> None:
+def test_sweeps_and_stores_escape_names(cli: Cli, furnished: Path) -> None:
     evil = _EVIL.encode("unicode_escape").decode().replace("\\x", "\\u00")
     axes = f'workload = ["{evil}", "btree"]\nvariant = ["hardened", "{evil}"]'
     spec = f'name = "{evil}"\n[base]\ndesign = "secpm"\nmachine = "small"\ntransactions = 2\n[axes]\n{axes}\n'
-    (folder / "sweep.toml").write_text(spec)
+    (furnished / "sweep.toml").write_text(spec)
     store = f"{_EVIL}.duckdb"
     outcome = cli("sweep", "sweep.toml", "--store", store, "--export", f"{_EVIL}.csv")
     assert outcome.code == 1, outcome
@@ -123,34 +102,20 @@ def test_sweeps_and_stores_escape_names(cli: Cli, folder: Path) -> None:
     outcome = cli("report", store, "--out", _EVIL)
     assert outcome.code == 0, outcome
     assert _is_harmless(outcome.err)
-    (folder / "broken.toml").write_text(f"[{_EVIL}\n")
+    (furnished / "broken.toml").write_text(f"[{_EVIL}\n")
     assert _is_harmless(cli("sweep", "broken.toml").err)
-    (folder / "machine.toml").write_text(f'base = "small"\n"{evil}" = 1\n')
+    (furnished / "machine.toml").write_text(f'base = "small"\n"{evil}" = 1\n')
     assert _is_harmless(cli("run", "secpm", "btree", "--machine", "./machine.toml").err)
 
 
 @pytest.mark.parametrize("name", [_EVIL, "[/b][red]x"])
-def test_a_terminal_gets_only_what_the_program_means(name: str, folder: Path) -> None:
+def test_a_terminal_gets_only_what_the_program_means(name: str, furnished: Path) -> None:
     """On a terminal, colours and a progress bar are written, which are the program's own escapes."""
-    (folder / f"{name}.log").parent.mkdir(exist_ok=True)
-    (folder / f"{name}.log").write_bytes(samples.PMEMCHECK)
+    (furnished / f"{name}.log").parent.mkdir(exist_ok=True)
+    (furnished / f"{name}.log").write_bytes(samples.PMEMCHECK)
     for command in ("run", "crash"):
-        terminal, end = pty.openpty()
-        call = [sys.executable, "-m", "counterpoint", command, "secpm", f"{name}.log"]
-        with subprocess.Popen(call, stdout=end, stderr=end, cwd=folder) as process:
-            os.close(end)
-            shown = b""
-            # The end of a terminal whose other side is closed is an error.
-            while True:
-                try:
-                    read = os.read(terminal, 1 << 16)
-                except OSError:
-                    break
-                if not read:
-                    break
-                shown += read
-        os.close(terminal)
-        assert process.returncode in (0, 1), shown
+        code, shown = on_a_terminal(command, "secpm", f"{name}.log", cwd=furnished)
+        assert code in (0, 1), shown
         text = shown.decode()
         assert "\x1b[" in text, "this is a terminal"
         assert _is_harmless(text), text

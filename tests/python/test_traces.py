@@ -2,70 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import pty
 import re
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli
+from waiting import on_a_terminal
 
 import counterpoint as cp
+import samples
 from counterpoint import _engine
 from counterpoint.system import units
 
 pytestmark = pytest.mark.engine
 
-_BASE = 0x1000_0000
-
-
-def _unsigned(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value % 128 + 128)
-        value //= 128
-    return bytes([*out, value])
-
-
-def _stream(*, end: bool = True) -> bytes:
-    """A file, a store of four bytes, a flush and a fence, from the description of the format."""
-    records = [
-        bytes([0x01, 0, 0, 0]),
-        bytes([0x02, 0, 4]) + b"pool",
-        bytes([0x03]) + _unsigned(_BASE) + _unsigned(0x2000) + bytes([0, 0]),
-        bytes([0x20, 0]),
-        bytes([0x11, 9, 0]) + _unsigned(2 * (_BASE + 0x40)) + bytes([4]) + b"abcd",
-        bytes([0x14, 0, 0, 0]),
-        bytes([0x17, 0, 0]),
-        bytes([0x21, 0]),
-    ]
-    last = [bytes([0x7F, len(records), 12, 3])] if end else []
-    return b"CPTRACE\x01" + b"".join([*records, *last])
+_STORE = b"\x11\x09\x00" + samples.signed(samples.BASE + 0x40) + b"\x04abcd"
+_DURABLE = [b"\x14\x00\x00\x00", b"\x17\x00\x00"]
+_RECORDS = [*samples.begun(0x2000), b"\x20\x00", _STORE, *_DURABLE, b"\x21\x00"]
+"""A file, and in a transaction a store of four bytes, a flush and a fence."""
 
 
 def _without_transactions(*, mark: bool) -> bytes:
     """Two stores, each with a flush and a fence."""
-    once = [
-        bytes([0x11, 9, 0]) + _unsigned(2 * (_BASE + 0x40)) + bytes([4]) + b"abcd",
-        bytes([0x14, 0, 0, 0]),
-        bytes([0x17, 0, 0]),
-        *([bytes([0x22, 3]) + b"one"] if mark else []),
-    ]
-    again = [bytes([0x11, 9, 0, 0, 4]) + b"efgh", *once[1:]]
-    records = [
-        bytes([0x01, 0, 0, 0]),
-        bytes([0x02, 0, 4]) + b"pool",
-        bytes([0x03]) + _unsigned(_BASE) + _unsigned(0x2000) + bytes([0, 0]),
-        *once,
-        *again,
-    ]
-    return b"CPTRACE\x01" + b"".join([*records, bytes([0x7F, len(records), 24, 0])])
+    rest = [*_DURABLE, *([b"\x22\x03one"] if mark else [])]
+    records = [*samples.begun(0x2000), _STORE, *rest, b"\x11\x09\x00\x00\x04efgh", *rest]
+    return samples.ended(records, 24)
 
 
 def _write(data: bytes, path: Path) -> dict[str, Any]:
@@ -92,7 +57,8 @@ _VERSION_1 = (
 
 def test_a_pipe_becomes_a_trace_that_replays(tmp_path: Path) -> None:
     path = tmp_path / "program.cptrace"
-    written = _write(_stream(), path)
+    stream = samples.ended(_RECORDS, 12, status=3)
+    written = _write(stream, path)
     assert written == {
         "records": 8,
         "instructions": 12,
@@ -104,7 +70,7 @@ def test_a_pipe_becomes_a_trace_that_replays(tmp_path: Path) -> None:
         "threads": 1,
         "transactions": 1,
         "status": 3,
-        "stream_bytes": len(_stream()),
+        "stream_bytes": len(stream),
         "file_bytes": path.stat().st_size,
         "complete": True,
         "paths": ["pool"],
@@ -117,17 +83,14 @@ def test_a_pipe_becomes_a_trace_that_replays(tmp_path: Path) -> None:
 
 
 def test_a_pipe_that_breaks_off_leaves_a_trace_and_one_that_lies_none(tmp_path: Path) -> None:
-    written = _write(_stream(end=False), tmp_path / "killed.cptrace")
+    cut = b"CPTRACE\x01" + b"".join(_RECORDS)
+    written = _write(cut, tmp_path / "killed.cptrace")
     assert (written["complete"], written["status"], written["records"]) == (False, 256, 8)
     with pytest.raises(cp.InputError, match=r"the recorder: record 9 at byte .*: expected a record's tag"):
-        _write(_stream(end=False) + b"\x55", tmp_path / "lies.cptrace")
+        _write(cut + b"\x55", tmp_path / "lies.cptrace")
     with pytest.raises(cp.InputError, match="fd -1: expected a file descriptor"):
         _engine.write_trace(-1, tmp_path / "lies.cptrace")
     assert [path.name for path in tmp_path.iterdir()] == ["killed.cptrace"]
-
-
-def _zigzag(value: int) -> bytes:
-    return _unsigned(value << 1 if value >= 0 else ((-value) << 1) - 1)
 
 
 def _called_stream(object_file: Path) -> bytes:
@@ -135,18 +98,15 @@ def _called_stream(object_file: Path) -> bytes:
     code, library = 0x40_0000, 0x7000_0000
     path = os.fsencode(object_file)
     records = [
-        bytes([0x01, 0, 0, 0]),
-        bytes([0x02, 0, 4]) + b"pool",
-        bytes([0x03]) + _unsigned(_BASE) + _unsigned(0x2000) + bytes([0, 0]),
-        bytes([0x05]) + _unsigned(code) + _unsigned(0x10_0000) + bytes([0]) + _unsigned(len(path)) + path,
-        bytes([0x05]) + _unsigned(library) + _unsigned(0x1000) + bytes([0]) + bytes([12]) + b"/gone/lib.so",
-        bytes([0x11, 9]) + _zigzag(code + 0x10) + _zigzag(_BASE + 0x40) + bytes([4]) + b"abcd",
-        bytes([0x08, 1]) + _zigzag(code + 0x20),
-        bytes([0x14, 0]) + _zigzag(library + 8 - (code + 0x10)) + bytes([0]),
-        bytes([0x17, 0, 0]),
+        *samples.begun(0x2000),
+        b"\x05" + samples.unsigned(code) + samples.unsigned(0x10_0000) + b"\x00" + samples.unsigned(len(path)) + path,
+        b"\x05" + samples.unsigned(library) + samples.unsigned(0x1000) + b"\x00\x0c/gone/lib.so",
+        b"\x11\x09" + samples.signed(code + 0x10) + samples.signed(samples.BASE + 0x40) + b"\x04abcd",
+        b"\x08\x01" + samples.signed(code + 0x20),
+        b"\x14\x00" + samples.signed(library + 8 - (code + 0x10)) + b"\x00",
+        b"\x17\x00\x00",
     ]
-    last = bytes([0x7F, len(records), 12, 0])
-    return b"CPTRACE\x01" + b"".join([*records, last])
+    return samples.ended(records, 12)
 
 
 @pytest.mark.parametrize("mark", [False, True])
@@ -171,7 +131,7 @@ def test_a_program_without_transactions_is_compared_by_simulated_time(cli: Cli, 
 
 def test_a_program_with_transactions_is_compared_by_them(cli: Cli, tmp_path: Path) -> None:
     trace = tmp_path / "t.cptrace"
-    trace.write_bytes(_stream())
+    trace.write_bytes(samples.ended(_RECORDS, 12))
     ran = cli("replay", str(trace), "-d", "unencrypted,write-through")
     assert "Transaction latency" in ran.out
     assert "Simulated time" not in ran.out
@@ -196,27 +156,19 @@ def test_lines_of_a_program_without_debug_information(tmp_path: Path) -> None:
     assert plain.sites is None and plain.event_digest == run.event_digest
 
 
-def test_lines_on_the_screen_and_in_json(tmp_path: Path) -> None:
+def test_lines_on_the_screen_and_in_json(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "called.cptrace"
     _write(_called_stream(tmp_path / "no-program"), path)
-    command = [sys.executable, "-m", "counterpoint"]
-
-    def shown(*arguments: str) -> str:
-        return subprocess.run([*command, *arguments], capture_output=True, text=True, check=True).stdout
-
-    table = shown("replay", str(path), "-d", "unencrypted,secpm", "--by-line", "--top", "1")
+    table = cli("replay", str(path), "-d", "unencrypted,secpm", "--by-line", "--top", "1").out
     assert "Time that commit waited for each source line" in table and "lib.so+0x8" in table
-    assert "longest" in shown("run", "secpm", str(path), "--by-line")
-    found = json.loads(shown("replay", str(path), "-d", "unencrypted,secpm", "--by-line", "--json"))
+    assert "longest" in cli("run", "secpm", str(path), "--by-line").out
+    found = json.loads(cli("replay", str(path), "-d", "unencrypted,secpm", "--by-line", "--json").out)
     assert [len(run["sites"]) for run in found["runs"]] == [2, 2]
-    refused = subprocess.run([*command, "run", "secpm", "btree", "--by-line"], capture_output=True, text=True)
-    assert (refused.returncode, refused.stderr) == (
-        2,
-        "error: by_line: only a recorded program has source lines\n",
-    )
+    refused = cli("run", "secpm", "btree", "--by-line").refusal
+    assert refused == "by_line: only a recorded program has source lines\n"
 
 
-def test_memory_lines_give_latencies(tmp_path: Path) -> None:
+def test_memory_lines_give_latencies(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "lines.nvt"
     path.write_text("".join(f"{n * 50} {'W' if n % 2 else 'R'} 0x{n * 4096:x} 0 0\n" for n in range(40)))
     assert cp.is_line_trace(path)
@@ -229,32 +181,15 @@ def test_memory_lines_give_latencies(tmp_path: Path) -> None:
     assert plain.read_latency_ns < encrypted.read_latency_ns
     with pytest.raises(cp.InputError, match="replay_lines takes it"):
         cp.replay(path, ["secpm"])
-    shown = subprocess.run(
-        [sys.executable, "-m", "counterpoint", "replay", str(path), "-d", "secpm", "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert shown.returncode == 0, shown.stderr
-    document = json.loads(shown.stdout)
+    document = json.loads(cli("replay", str(path), "-d", "secpm", "--json").out)
     assert document["kind"] == "lines"
     assert document["runs"][0]["writes"] == 20
 
 
-def test_a_read_that_writes_hold_back_waits_in_its_response_time(tmp_path: Path, cli: Cli) -> None:
+def test_response_times_are_shown(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "one80.trc"
     path.write_text("".join(f"{0x100000 + n * 64:#x} WRITE {n}\n" for n in range(80)) + "0x900000 READ 80\n")
     runs = cp.replay_lines(path, ["unencrypted", "secpm"])
-    for run in runs:
-        assert run.read_response_ns is not None
-        assert run.write_response_ns is not None
-        assert run.read_latency_ns is not None
-        # The only read is due after 80 ns, and is the last access that is answered.
-        assert run.read_response_ns.mean == run.read_response_ns.p999 == run.read_response_ns.max
-        assert run.read_response_ns.max == pytest.approx(run.finish_ns - 80)
-        assert run.read_response_ns.mean > run.read_latency_ns
-        assert run.write_response_ns.p50 <= run.write_response_ns.p99 <= run.write_response_ns.max
-        assert 0 < run.waited < run.requests
     shown = cli("replay", str(path), "-d", "unencrypted,secpm", "--json")
     assert json.loads(shown.out)["runs"][1]["read_response_ns"] == runs[1].document["read_response_ns"]
     table = cli("replay", str(path), "-d", "unencrypted,secpm").out
@@ -267,22 +202,9 @@ def test_a_replay_of_memory_lines_shows_how_far_it_is(tmp_path: Path) -> None:
     path = tmp_path / "lines.trace"
     kinds = ("WRITE", "READ", "READ")
     path.write_text("".join(f"{n * 37 % 4096 * 64:#x} {kinds[n % 3]} {n * 20}\n" for n in range(300_000)))
-    total = 2 * path.stat().st_size
-    told: list[tuple[int, int]] = []
-    cp.replay_lines(path, ["unencrypted", "secpm"], workers=1, progress=lambda *now: told.append(now))
-    assert told == sorted(told)
-    assert {all_bytes for _, all_bytes in told} == {total}
-    assert any(0 < done < total for done, _ in told)
-    terminal, end = pty.openpty()
-    call = [sys.executable, "-m", "counterpoint", "replay", str(path), "-d", "unencrypted,secpm", "--workers", "1"]
-    with subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=end) as process:
-        os.close(end)
-        shown = b""
-        with contextlib.suppress(OSError):
-            while read := os.read(terminal, 1 << 16):
-                shown += read
-    os.close(terminal)
-    assert process.returncode == 0
+    words = ("replay", str(path), "-d", "unencrypted,secpm", "--workers", "1")
+    code, shown = on_a_terminal(*words, all_of_it=False)
+    assert code == 0
     shares = {int(share) for share in re.findall(rb"(\d+)%", shown)}
     assert any(0 < share < 100 for share in shares), shown
 
@@ -300,13 +222,7 @@ def test_a_replay_of_memory_lines_shows_how_far_it_is(tmp_path: Path) -> None:
         "compare -w",
     ],
 )
-def test_memory_lines_are_refused_where_a_program_is_needed(arguments: str, tmp_path: Path) -> None:
+def test_memory_lines_are_refused_where_a_program_is_needed(arguments: str, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_text("LD 0x40\n")
-    command, *rest = arguments.split()
-    shown = subprocess.run(
-        [sys.executable, "-m", "counterpoint", command, *rest, str(path)], capture_output=True, text=True, check=False
-    )
-    assert (shown.returncode, shown.stdout) == (2, ""), shown.stderr
-    assert shown.stderr.startswith("error: ")
-    assert shown.stderr.count("\n") == 1
+    assert cli(*arguments.split(), str(path)).refusal

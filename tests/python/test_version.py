@@ -14,24 +14,8 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 _FOLDERS = (".ci", "crates", "docs", "integrations", "python", "recorder", "requirements", "tests")
-_TEXTS = {
-    "",
-    ".c",
-    ".cc",
-    ".cpp",
-    ".h",
-    ".hh",
-    ".hpp",
-    ".html",
-    ".js",
-    ".map",
-    ".md",
-    ".py",
-    ".pyi",
-    ".rs",
-    ".sh",
-    ".toml",
-}
+_TEXTS = {"", ".c", ".cc", ".cpp", ".h", ".hh", ".hpp", ".html", ".js", ".map", ".md", ".py", ".pyi", ".rs", ".sh"}
+_TEXTS |= {".toml"}
 _BUILT = {"target", "__pycache__", "corpus", "artifacts"}
 _HEADER = _ROOT / "crates" / "c" / "include" / "counterpoint.h"
 _MEASURED = _ROOT / "docs" / "calibration"

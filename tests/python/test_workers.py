@@ -10,7 +10,6 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
-import samples
 from counterpoint import _engine
 from counterpoint.papers.model import Reproduction
 from counterpoint.runs import sweeps
@@ -93,7 +92,7 @@ def test_sweeps_use_as_many_processes_as_processors(tmp_path: Path, monkeypatch:
     [
         "compare -d secpm -w btree --machine small --transactions 2 --workers {}",
         "replay trace.log -d secpm --machine small --workers {}",
-        "replay trace.nvmain -d secpm --machine small --workers {}",
+        "replay lines.nvmain -d secpm --machine small --workers {}",
         "sweep sweep.toml --workers {}",
         "reproduce secpm --quick --workers {}",
         "calibrate secpm --workers {}",
@@ -102,12 +101,9 @@ def test_sweeps_use_as_many_processes_as_processors(tmp_path: Path, monkeypatch:
     ],
 )
 def test_more_workers_than_processors_are_told(
-    command: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, cli: Cli, furnished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("trace.log").write_bytes(samples.PMEMCHECK)
-    Path("trace.nvmain").write_text("10 R 0x1040 0 0\n")
-    Path("sweep.toml").write_text('[base]\ndesign = "secpm"\nworkload = "btree"\n[axes]\nseed = [1]\n')
+    del furnished
     monkeypatch.setattr("counterpoint.papers.calibrate.calibrate", lambda *_, **__: ())
     monkeypatch.setattr("counterpoint.papers.reproduce.reproduce", lambda *_, **__: _nothing())
     for asked, said in ((1000, True), (1, False)):
