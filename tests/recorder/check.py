@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from counterpoint.contract.results import Place
 
 HERE = Path(__file__).parent
+COUNTERPOINT = [sys.executable, "-m", "counterpoint"]
 EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
 MAP_SOURCES = ("map/map*.c", "hashmap/*.c", "tree_map/*.c", "list_map/*.c")
 MAP_PROGRAMS = ("mapcli.c", "data_store.c", "kv_server.c")
@@ -50,6 +51,12 @@ class Case:
     status: int = 0
     expects: list[str] = field(default_factory=list)
     """Tags of which there must be some."""
+
+
+def replayed(trace: Path, keep: Callable[[stream.Record], bool] = lambda _: False) -> stream.Replay:
+    """What the records of a trace make of the files."""
+    with trace.open("rb") as source:
+        return stream.replay(source, keep)
 
 
 def compile_program(out: Path, sources: list[Path], *options: str) -> str:
@@ -148,8 +155,7 @@ def check(case: Case, out: Path, tool: Path) -> str:
     trace = out / f"{case.name}.cptrace"
     printed = raw.record(case.command, trace, tool, status=case.status, stdin=case.stdin)
     sections = Sections(case.command[0])
-    with trace.open("rb") as source:
-        replay = stream.replay(source, sections)
+    replay = replayed(trace, sections)
     require(replay.status == case.status, f"END has status {replay.status}, not {case.status}")
     for file in case.files:
         same_bytes(replay, file)
@@ -173,8 +179,7 @@ def killed(out: Path, tool: Path) -> str:
     """A program that a signal ends has its END."""
     trace = out / "killed.cptrace"
     raw.record(["/bin/sh", "-c", "kill -SEGV $$"], trace, tool, status=-11)
-    with trace.open("rb") as source:
-        status = stream.replay(source).status
+    status = replayed(trace).status
     require(status == 128 + 11, f"END has status {status}, not 139")
     return "killed"
 
@@ -203,17 +208,7 @@ def command_line(out: Path) -> str:
     """`counterpoint record` writes a trace, keeps the program's output and passes its exit code on."""
     trace, pool = out / "command.cptrace", out / "command.pool"
     pool.unlink(missing_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "counterpoint",
-        "record",
-        "--out",
-        str(trace),
-        "--",
-        str(out / "stress"),
-        str(pool),
-    ]
+    command = [*COUNTERPOINT, "record", "--out", str(trace), "--", str(out / "stress"), str(pool)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     require(done.returncode == 7, f"counterpoint record ended with {done.returncode}, not 7")
     require("count LOAD" in done.stdout, "the program's output is missing")
@@ -231,7 +226,7 @@ def stopped(out: Path) -> str:
         signal.signal(number, signal.SIG_DFL)
         for file in (trace, began, pool):
             file.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "counterpoint", "record", "--out", str(trace), "--pmem", str(pool), "--"]
+        command = [*COUNTERPOINT, "record", "--out", str(trace), "--pmem", str(pool), "--"]
         # A session of its own has no terminal that would tell the program of Ctrl-C.
         recording = subprocess.Popen(
             [*command, program, str(pool), str(began)], start_new_session=True, stderr=subprocess.PIPE, text=True
@@ -248,7 +243,7 @@ def stopped(out: Path) -> str:
             require(time.monotonic() < deadline, "what was recorded is still there")
             time.sleep(0.05)
         require("1 stores, 1 flushes" in told and "cut off" not in told, f"the trace is not whole: {told}")
-        replay = [sys.executable, "-m", "counterpoint", "replay", str(trace), "-d", "unencrypted", "--json"]
+        replay = [*COUNTERPOINT, "replay", str(trace), "-d", "unencrypted", "--json"]
         subprocess.run(replay, stdout=subprocess.DEVNULL, check=True)
         require(not list(out.glob(".counterpoint-*")), "a temporary file is left")
     return "3 signals"
@@ -264,7 +259,7 @@ def left_to_others(out: Path) -> str:
 
     def record(*program: str) -> tuple[int, str]:
         pool.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "counterpoint", "record", "--out", str(trace), "--", *program]
+        command = [*COUNTERPOINT, "record", "--out", str(trace), "--", *program]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         return done.returncode, done.stderr
 
@@ -289,7 +284,7 @@ def limits(out: Path) -> str:
     """The program finds its own limits of open files; where Valgrind takes some, that is told."""
     program = compile_program(out / "limits", [HERE / "limits.c"])
     for limit, finds, warned in (("-S -n 300; ulimit -H -n 3000", (300, 2988), False), ("-n 300", (288, 288), True)):
-        record = [sys.executable, "-m", "counterpoint", "record", "--out", str(out / "limits.cptrace"), "--", program]
+        record = [*COUNTERPOINT, "record", "--out", str(out / "limits.cptrace"), "--", program]
         done = subprocess.run(
             ["/bin/sh", "-c", f'ulimit {limit}; exec "$@"', "sh", *record],
             stdin=subprocess.DEVNULL,
@@ -305,11 +300,8 @@ def limits(out: Path) -> str:
 
 def sparse(out: Path, tool: Path) -> str:
     """The holes of a file are not read, those at its end neither."""
-    program, pool, trace = (
-        compile_program(out / "sparse", [HERE / "sparse.c"]),
-        out / "sparse.pool",
-        out / "sparse.cptrace",
-    )
+    pool, trace = out / "sparse.pool", out / "sparse.cptrace"
+    program = compile_program(out / "sparse", [HERE / "sparse.c"])
     with pool.open("wb") as file:
         file.truncate(SPARSE_BYTES)
         for text, at in ((b"first", 0), (b"last", SPARSE_BYTES // 2)):
@@ -317,8 +309,7 @@ def sparse(out: Path, tool: Path) -> str:
             file.write(text)
     name, read = raw.record([program, str(pool)], trace, tool).split()
     require(name == "rchar:" and int(read) < SPARSE_BYTES // 4, f"{read} bytes were read")
-    with trace.open("rb") as source:
-        content = stream.replay(source).content(str(pool))
+    content = replayed(trace).content(str(pool))
     require(content[:5] == b"First" and content[SPARSE_BYTES // 2 :][:4] == b"last", "the file's data are missing")
     return f"{read} bytes read"
 
@@ -329,8 +320,8 @@ def lines(out: Path, tool: Path) -> str:
     pool, trace = out / "lines.pool", out / "lines.cptrace"
     pool.unlink(missing_ok=True)
     printed = raw.record([program, str(pool)], trace, tool)
-    command = [sys.executable, "-m", "counterpoint", "replay", str(trace), "-d", "secpm,unencrypted"]
-    shown = subprocess.run([*command, "--by-line", "--json"], stdout=subprocess.PIPE, text=True, check=True)
+    command = [*COUNTERPOINT, "replay", str(trace), "-d", "secpm,unencrypted", "--by-line", "--json"]
+    shown = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     for result in json.loads(shown.stdout)["runs"]:
         sites = {site["source"]: site for site in result["sites"]}
         for line in printed.splitlines():
@@ -359,8 +350,7 @@ def annotated(out: Path, tool: Path) -> str:
         pool, trace = out / f"{form}.pool", out / f"{form}.trace"
         pool.unlink(missing_ok=True)
         raw.record([program, str(pool)], trace, tool, "--vgdb=no", "--mark-stderr=done: ")
-        with trace.open("rb") as source:
-            replay = stream.replay(source, lambda record: record.tag in stream.ANNOTATIONS)
+        replay = replayed(trace, lambda record: record.tag in stream.ANNOTATIONS)
         said = [text for n in range(1, 10) for text in (f"appended {n}", f"done: {n}, and more")]
         require(replay.marks == [text.encode() for text in said], f"the marks are {replay.marks}")
         number, *records = replay.kept
@@ -403,8 +393,7 @@ def lengths(out: Path, tool: Path) -> str:
     raw.record([program, str(pool)], trace, tool)
     took = time.monotonic() - begun
     require(took < 60, f"it took {took:.0f} s")
-    with trace.open("rb") as source:
-        replay = stream.replay(source, lambda record: record.tag in (*stream.ANNOTATIONS, stream.MAP))
+    replay = replayed(trace, lambda record: record.tag in (*stream.ANNOTATIONS, stream.MAP))
     annotations = [record for record in replay.kept if record.tag != stream.MAP]
     base = next(record.fields[0] for record in replay.kept if record.tag == stream.MAP and record.fields[1] == 8192)
     in_pool = {
