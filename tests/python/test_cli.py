@@ -399,12 +399,8 @@ def test_ctrl_c_keeps_what_is_finished(cli: Cli, fake: pytest.MonkeyPatch, tmp_p
     fake.setattr(_engine, "run_many", interrupted)
     outcome = cli("compare", "--out", str(tmp_path), "--json")
     assert outcome.code == 130
-    assert [run["design"] for run in json.loads(outcome.out)["runs"]] == [
-        "unencrypted",
-        "write-back",
-        "secpm-workshop",
-        "secpm-no-cwr",
-    ]
+    kept = " ".join(run["design"] for run in json.loads(outcome.out)["runs"])
+    assert kept == "unencrypted write-back secpm-workshop secpm-no-cwr"
     assert (tmp_path / "report.html").exists()
     assert "4 simulations were finished" in outcome.err
     assert cli("compare", "--baseline", "secpm").code == 130, "the baseline itself was not finished"

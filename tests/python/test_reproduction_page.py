@@ -136,12 +136,8 @@ def test_the_page_needs_nothing_beside_itself(page: Path) -> None:
     assert "url(" not in text
     addresses = {part.split('"')[0] for part in text.split("http")[1:]}
     assert addresses <= {"://www.w3.org/2000/svg", "://www.w3.org/1999/xlink", "s://example.org/paper"}
-    assert sorted(item.name for item in page.parent.iterdir()) == [
-        "easy-pm.md",
-        "report.html",
-        "reproduction.json",
-        "secpm.md",
-    ]
+    written = sorted(item.name for item in page.parent.iterdir())
+    assert written == ["easy-pm.md", "report.html", "reproduction.json", "secpm.md"]
 
 
 def test_the_page_says_what_was_found(page: Path) -> None:

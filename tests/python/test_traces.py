@@ -59,24 +59,10 @@ def test_a_pipe_becomes_a_trace_that_replays(tmp_path: Path) -> None:
     path = tmp_path / "program.cptrace"
     stream = samples.ended(_RECORDS, 12, status=3)
     written = _write(stream, path)
-    assert written == {
-        "records": 8,
-        "instructions": 12,
-        "loads": 0,
-        "stores": 1,
-        "bytes": 4,
-        "flushes": 1,
-        "fences": 1,
-        "threads": 1,
-        "transactions": 1,
-        "status": 3,
-        "stream_bytes": len(stream),
-        "file_bytes": path.stat().st_size,
-        "complete": True,
-        "paths": ["pool"],
-        "lacks": [_VERSION_1],
-        "left_to_others": False,
-    }
+    operations = {"loads": 0, "stores": 1, "bytes": 4, "flushes": 1, "fences": 1, "threads": 1, "transactions": 1}
+    sizes = {"stream_bytes": len(stream), "file_bytes": path.stat().st_size}
+    ended = {"status": 3, "complete": True, "left_to_others": False, "lacks": [_VERSION_1], "paths": ["pool"]}
+    assert written == {"records": 8, "instructions": 12, **operations, **sizes, **ended}
     assert not cp.is_line_trace(path)
     (run,) = cp.replay(path, ["secpm"])
     assert run.stats.transactions == 1
