@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import fake_engine
 import pytest
@@ -46,7 +47,13 @@ class TestOnAnEngineThatAnswersAtOnce:
             "assumed": None,
             "lacks": [],
         }
-        of_mutate = {"name": MUTATE, "stage": "mutate", "place": None, "verdict": "superfluous", "rules": []}
+        of_mutate: dict[str, Any] = {
+            "name": MUTATE,
+            "stage": "mutate",
+            "place": None,
+            "verdict": "superfluous",
+            "rules": [],
+        }
         assert mutate == {**of_mutate, "crash_points": 1000, "recovered": 1000, "first": None}
         assert (prepare["recovered"], commit["recovered"]) == (998, 999)
         first = commit["first"]
@@ -67,7 +74,7 @@ class TestOnAnEngineThatAnswersAtOnce:
 
     def test_a_program_that_changes_nothing_in_place_has_no_annotation_there(self, cli: Cli) -> None:
         absent = json.loads(cli("annotations", "sca", "linked-list", "--json").out)["annotations"][1]
-        nothing = dict.fromkeys(("place", "crash_points", "recovered", "first"))
+        nothing: dict[str, Any] = dict.fromkeys(("place", "crash_points", "recovered", "first"))
         assert absent == {**nothing, "name": MUTATE, "stage": "mutate", "verdict": "absent", "rules": []}
 
     @pytest.mark.parametrize("workload", ["btree", "linked-list"])
