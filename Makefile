@@ -53,8 +53,12 @@ test-engine: engine
 # same features.
 TEST_C := --locked --release -p counterpoint-c -p counterpoint-python
 
+# Beside the workspace, see there.
+HEADER := --locked --manifest-path crates/c/header/Cargo.toml --target-dir target/header
+
 test-c: engine
 	cargo test $(TEST_C)
+	cargo test $(HEADER)
 
 test-python: engine chromium
 	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
@@ -64,6 +68,7 @@ test-build: engine ## Build the tests of the engine and of the C interface.
 	cargo test $(TEST_ENGINE) --no-run
 	cargo test $(TEST_EXAMPLE) --no-run
 	cargo test $(TEST_C) --no-run
+	cargo test $(HEADER) --no-run
 
 .PHONY: recorder-tools
 recorder-tools:
@@ -169,7 +174,7 @@ contract: engine ## Write the files that follow from types: options.py, flags.py
 
 .PHONY: header
 header: ## Write the C header from crates/c/src.
-	COUNTERPOINT_WRITE_PAGES=1 cargo test $(TEST_C) --test header
+	cargo run $(HEADER)
 
 .PHONY: pictures
 pictures: compare chromium recorder-tools ## Redraw the pictures in docs/img/ of the comparison, a crash and its causes.

@@ -3,8 +3,8 @@
 Each row of a table names a machine and a reading, each column a workload; a cell is one run. Pages where `default` has
 1,000 evenly spaced crash points say so below their table.
 
-``python tests/verdict_tables.py [--failing] [DESIGN...]`` puts what is measured into the pages; all take the better part of an
-hour on two cores, the rows of which a cell fails a third of that: the campaign and the conformance suite hold the others.
+``python tests/verdict_tables.py [--failing] [DESIGN...]`` puts what is measured into the pages: all rows, or those of
+which a cell fails. The campaign and the conformance suite hold the others.
 """
 
 from __future__ import annotations
