@@ -42,8 +42,12 @@ test: test-engine test-c test-python ## Run all tests: engine, C interface, and 
 # waits for it, and for the tests.
 TEST_ENGINE := --locked --release --config crates/engine/checked.toml -p counterpoint-engine --lib
 
+# The example of the crate needs the engine as a library; it runs in a moment however that is compiled.
+TEST_EXAMPLE := $(TEST_ENGINE:--lib=--doc) --config profile.release.package.counterpoint-engine.opt-level=0
+
 test-engine: engine
 	cargo test $(TEST_ENGINE)
+	cargo test $(TEST_EXAMPLE)
 
 # The C interface is tested as it is released, with the engine that the Python package has: named together, the two need the
 # same features.
@@ -52,10 +56,8 @@ TEST_C := --locked --release -p counterpoint-c -p counterpoint-python
 # Beside the workspace, see there.
 HEADER := --locked --manifest-path crates/c/header/Cargo.toml --target-dir target/header
 
-# The example of the engine's crate comes with them: it needs the engine as a library.
 test-c: engine
 	cargo test $(TEST_C)
-	cargo test $(TEST_C) -p counterpoint-engine --doc
 	cargo test $(HEADER)
 
 test-python: engine chromium

@@ -6,6 +6,7 @@
 
 use super::common::judge::crash;
 use super::common::{Full, LATE, reading};
+use counterpoint_engine::assembly::validate_machine;
 use counterpoint_engine::config::{CounterOrganisation, Machine, Variant};
 use counterpoint_engine::controller::Response;
 use counterpoint_engine::design::faults::Fault;
@@ -128,6 +129,7 @@ fn write_under_way_does_not_bring_back_a_counter_block_older_than_memory() {
 }
 
 fn put_together(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
+    validate_machine(machine, design)?;
     LineSystem::new(machine, design, Arc::new(Full([7; 64])), 1, NoObserver).map(|_| ())
 }
 
