@@ -269,6 +269,7 @@ impl<'a> MediaWriter<'a> {
         self.protect(line, observer);
     }
 
+    #[inline]
     pub(super) fn block(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
         if let Some(block) = self.restored.get(TreePlace::leaf(codec.coverage().block(line))) {
             return *block;
@@ -280,6 +281,7 @@ impl<'a> MediaWriter<'a> {
     }
 
     /// The stored bytes of `line`. A populated line that was never written is stored with its first counter.
+    #[inline]
     pub(super) fn ciphertext(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
         match self.memory.content(MediaLine::data(line)) {
             Content::Stored(bytes) => *bytes,
@@ -288,6 +290,7 @@ impl<'a> MediaWriter<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn lacks_counter(&self, line: Line, codec: &dyn LineCodec) -> bool {
         outside_counters(line, codec) || self.in_the_clear.contains(&line)
     }
