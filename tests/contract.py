@@ -318,8 +318,7 @@ def schema_file(request: str) -> str:
         name: {key: value for key, value in field.items() if key != "x-python"}
         for name, field in fields(request).items()
     }
-    document = {"$comment": _WRITTEN, **schema, "properties": properties}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return report_types.schema_text(_WRITTEN, {**schema, "properties": properties})
 
 
 def python_table() -> str:

@@ -9,6 +9,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -25,6 +26,7 @@ from counterpoint.runs.sweeps import SweepReport
 from counterpoint.searches.document import SearchDocument
 from counterpoint.searches.explain import Explanation
 from counterpoint.verbs.litmus_suite import LitmusDocument
+from report_types import schema_text
 
 _WRITTEN = "Written by `make contract` from the types in python/counterpoint; do not edit."
 
@@ -130,8 +132,9 @@ def _document(kind: Any) -> dict[str, Any]:
     schema = _schema(kind, "serialization")
     of_schema = {"const": 1, "description": "The version of the document."}
     schema["properties"] = {"schema": of_schema, **schema["properties"]}
-    # What has a default may be absent from documents of results.
-    required = [name for name in schema["required"] if kind is not printed.Runs or name != "recoveries"]
+    # What is None is absent from documents of results.
+    absent = {one.name for one in fields(kind) if one.default is None} if issubclass(kind, printed.Printed) else set()
+    required = [name for name in schema["required"] if name not in absent]
     return {**schema, "required": ["schema", *required]}
 
 
@@ -205,8 +208,7 @@ def schema_files(options_of: Callable[[str], Mapping[str, Mapping[str, Any]]]) -
 
 
 def _text(schema: Mapping[str, Any]) -> str:
-    document = {"$comment": _WRITTEN, "$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return schema_text(_WRITTEN, {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
 
 
 def check(path: str, document: Any) -> None:

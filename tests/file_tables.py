@@ -11,6 +11,7 @@ from typing import Any
 import counterpoint as cp
 from counterpoint import _engine
 from page_tables import table
+from report_types import schema_text
 
 _UNITS = (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0))
 
@@ -41,10 +42,7 @@ def schema_files() -> Iterator[tuple[str, str]]:
     """The JSON Schemas by the names of their files."""
     written = "Written by `make contract` from the types in crates/engine/src; do not edit."
     for name, schema in schemas().items():
-        yield (
-            f"{name}.json",
-            json.dumps({"$comment": written, **published(schema)}, indent=2, ensure_ascii=False) + "\n",
-        )
+        yield f"{name}.json", schema_text(written, published(schema))
 
 
 def machine_keys() -> str:

@@ -278,12 +278,15 @@ def _published(schema: Any) -> Any:
     return {**{key: _published(value) for key, value in schema.items() if key != "x-document"}, **lines}
 
 
+def schema_text(written: str, schema: Mapping[str, Any]) -> str:
+    """The file of a JSON Schema, which says first what it was written from."""
+    return json.dumps({"$comment": written, **schema}, indent=2, ensure_ascii=False) + "\n"
+
+
 def schema_files() -> Iterator[tuple[str, str]]:
     """The JSON Schema of each document, by the name of its file."""
     for name in sorted(_DOCUMENTS):
-        schema = {"$comment": _WRITTEN, **_published(_roots()[name]), "title": name}
-        text = json.dumps(schema, indent=2, ensure_ascii=False)
-        yield f"{name}.json", f"{text}\n"
+        yield f"{name}.json", schema_text(_WRITTEN, {**_published(_roots()[name]), "title": name})
 
 
 _BY_HAND: Mapping[str, tuple[str, ...]] = {
