@@ -33,15 +33,19 @@ pub(in crate::api) fn read_all<R: RequestKind>(batch: Vec<Given>) -> Result<Vec<
 fn read<R: RequestKind>(mut given: Given) -> Result<R, ConfigError> {
     given.retain(|_, value| !value.is_null());
     let known = fields::<R>();
+    let whole = placed(Value::Object(given.clone()), "request");
+    if whole.is_ok() && given.keys().all(|key| known.contains(key)) {
+        return whole;
+    }
     for (key, value) in &given {
         if !known.contains(key) {
             return Err(refused::<R>(key, &known));
         }
-        // Parsed separately, because serde does not know the place of a key of a flattened type.
+        // Read again alone, because serde does not know the place of a key of a flattened type.
         let alone = Given::from_iter([(key.clone(), value.clone())]);
         placed::<R, _>(Value::Object(alone), key)?;
     }
-    placed(Value::Object(given), "request")
+    whole
 }
 
 /// A value; or what is wrong with it, with its place, which is `here` where the place below that is not known.
