@@ -47,8 +47,9 @@ def findings(verdict: Crash) -> dict[str, object]:
 
 def places(cause: Cause) -> set[str]:
     """The places of the stores that a cause names."""
-    lost = (place for line in cause.lost for place in (line.stored, line.needed_before) if place is not None)
-    return {Path(place.place).name for place in (*lost, *(line.stored for line in cause.kept))}
+    lost = [place for line in cause.lost for place in (line.stored, line.needed_before)]
+    named = (*lost, cause.begins_at, cause.ends_at, *(line.stored for line in cause.kept))
+    return {Path(place.place).name for place in named if place is not None}
 
 
 def told(verdict: Crash) -> str:
@@ -65,6 +66,8 @@ def agrees(program: corpus.Program, out: Path) -> str:
     named = [number for number, cause in enumerate(causes, 1) if marked in places(cause)]
     found = sorted({place for cause in causes for place in places(cause)})
     require(named != [], f"line {program.line} is marked, and the causes name {found}")
+    sentences = [f"{cause.kind}: {cause.sentence}" for cause in causes]
+    require(len(causes) == 1, f"one bug has {len(causes)} causes: {sentences}")
     require(fixed.holds, f"{told(fixed)} of the fixed form fail: {fixed.violations[:1]}")
     cause = causes[named[0] - 1]
     return f"the engine's: {told(broken)} fail, cause {named[0]} of {len(causes)}, {cause.kind}; {told(fixed)}"

@@ -24,7 +24,7 @@ def cause_table(causes: Sequence[Cause]) -> Iterable[RenderableType]:
     rows = [(cause, _stored(cause), _flushed(cause), _needed(cause)) for cause in shown]
     names = short_names([place.place for _, *places in rows for place in places if place is not None])
     table = _titled("Causes")
-    for heading in ("kind", "stored at", "flushed at", "needed before"):
+    for heading in ("kind", "stored at", "flushed at", "before"):
         table.add_column(heading, no_wrap=True, header_style="dim")
     table.add_column("images", justify="right", header_style="dim")
     for cause, *places in rows:
@@ -74,10 +74,8 @@ def _left_out(count: int, what: str) -> Iterable[RenderableType]:
 
 
 def _stored(cause: Cause) -> Place | None:
-    """The store that is lost, or, if nothing is lost, the newest that is kept."""
-    if cause.lost:
-        return cause.lost[0].stored
-    return cause.kept[0].stored if cause.kept else None
+    """The store that is lost, or, if nothing is lost, that from which on the program does not recover."""
+    return cause.lost[0].stored if cause.lost else cause.begins_at
 
 
 def _flushed(cause: Cause) -> Place | None:
@@ -85,4 +83,5 @@ def _flushed(cause: Cause) -> Place | None:
 
 
 def _needed(cause: Cause) -> Place | None:
-    return cause.lost[0].needed_before if cause.lost else None
+    """What was kept without it; or the store until which the program does not recover."""
+    return cause.lost[0].needed_before if cause.lost else cause.ends_at

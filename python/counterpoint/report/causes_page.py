@@ -31,6 +31,7 @@ _NEEDED: Mapping[str, str] = {
     "stored-after-flush": "a flush",
     "counter-not-durable": "a write-back of the counter",
     "counter-ahead": "the lost data",
+    "order-between-lines": "a flush with its fence",
 }
 """What comes too late for the kept store, by kind; for all others it is a fence."""
 
@@ -41,7 +42,11 @@ _KINDS: Mapping[str, str] = {
     "non-temporal-not-fenced": "A store past the caches is not completed in time",
     "counter-not-durable": "Data is durable without its counter",
     "counter-ahead": "A counter is durable without its data",
-    "nothing-lost": "The program does not recover from what it has made durable",
+    "order-within-line": "Two stores to one line come in the wrong order",
+    "order-between-lines": "Two lines become durable in the wrong order",
+    "torn-store": "A store is durable in part",
+    "not-atomic": "An update is not atomic, or the recovery does not mend it",
+    "wrong-recovery": "The program does not recover, with nothing lost",
 }
 
 
@@ -112,6 +117,10 @@ def listings(cause: Cause) -> Iterator[Listing]:
 
 
 def _marked(cause: Cause) -> Iterator[tuple[Place, Mark]]:
+    if cause.begins_at is not None:
+        yield cause.begins_at, Mark("lost", "from this store on, the program does not recover, with nothing lost")
+    if cause.ends_at is not None:
+        yield cause.ends_at, Mark("kept", "this store mends it")
     for line in cause.lost:
         yield line.stored, Mark("lost", "stored here, and lost")
         if line.flushed is not None:
@@ -122,7 +131,7 @@ def _marked(cause: Cause) -> Iterator[tuple[Place, Mark]]:
             what = _NEEDED.get(line.missing, "a fence")
             yield line.needed_before, Mark("kept", f"{what} is needed before this store, which is kept")
     told = {line.needed_before for line in cause.lost}
-    for kept in cause.kept:
+    for kept in cause.kept if cause.lost else ():
         if kept.stored not in told:
             yield kept.stored, Mark("kept", "stored here, and kept")
     if cause.before is not None:

@@ -18,6 +18,8 @@ pub(super) struct Content {
     pub lost: Option<usize>,
     /// The newest store that is there, at least in part, without being surely durable.
     pub kept: Option<usize>,
+    /// The newest cached store that is there in part.
+    pub torn: Option<usize>,
 }
 
 /// The contents of a line, each once.
@@ -51,7 +53,7 @@ impl Contents {
         let last = line.stores.len().checked_sub(1);
         let lost_last = last.filter(|&last| line.can_lose(&line.stores[last]));
         let mut found = Found { line, list: Vec::new() };
-        found.content(line.newest, None, last);
+        found.content(line.newest, None, last, None);
         let mut complete = !line.joined;
         let mut count = 1.0;
         let mut arrivals = Vec::with_capacity(line.stores.len());
@@ -59,12 +61,12 @@ impl Contents {
         for (index, stored) in line.stores.iter().enumerate() {
             stored.put(&mut bytes, u8::MAX);
             let lost = lost_last.filter(|last| index < *last);
-            let content = found.content(bytes, lost, Some(index));
+            let content = found.content(bytes, lost, Some(index), None);
             complete &= content.is_some();
             count += 1.0;
             arrivals.push((stored.step, content.unwrap_or(0)));
         }
-        let base = found.content(*line.base(), lost_last, None).unwrap_or(0);
+        let base = found.content(*line.base(), lost_last, None, None).unwrap_or(0);
         bytes = *line.base();
         for (index, stored) in line.stores.iter().enumerate() {
             if let Some(torn) = Torn::of(stored) {
@@ -73,7 +75,7 @@ impl Contents {
                 for part in torn.parts {
                     let mut some = bytes;
                     stored.put(&mut some, part);
-                    complete &= found.content(some, lost_last, Some(index)).is_some();
+                    complete &= found.content(some, lost_last, Some(index), Some(index)).is_some();
                 }
             }
             stored.put(&mut bytes, u8::MAX);
@@ -131,7 +133,7 @@ impl Found<'_> {
     /// The index of the content that has these words; `None` if there is no room for it.
     fn add(&mut self, there: &There) -> Option<usize> {
         let mut bytes = *self.line.base();
-        let (mut lost, mut kept) = (None, None);
+        let (mut lost, mut kept, mut torn) = (None, None, None);
         for (index, (stored, &words)) in self.line.stores.iter().zip(there).enumerate() {
             stored.put(&mut bytes, words);
             if words != stored.words() && self.line.can_lose(stored) {
@@ -140,19 +142,28 @@ impl Found<'_> {
             if words != 0 && !stored.covered {
                 kept = Some(index);
             }
+            if words != 0 && words != stored.words() && !stored.past_caches {
+                torn = Some(index);
+            }
         }
-        self.content(bytes, lost, kept)
+        self.content(bytes, lost, kept, torn)
     }
 
     /// The index of this content; `None` if there is no room for it.
-    fn content(&mut self, bytes: LineBytes, lost: Option<usize>, kept: Option<usize>) -> Option<usize> {
+    fn content(
+        &mut self,
+        bytes: LineBytes,
+        lost: Option<usize>,
+        kept: Option<usize>,
+        torn: Option<usize>,
+    ) -> Option<usize> {
         if let Some(known) = self.list.iter().position(|content| content.bytes == bytes) {
             return Some(known);
         }
         if self.list.len() >= CONTENTS_MAX {
             return None;
         }
-        self.list.push(Content { bytes, lost, kept });
+        self.list.push(Content { bytes, lost, kept, torn });
         Some(self.list.len() - 1)
     }
 }

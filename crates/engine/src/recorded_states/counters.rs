@@ -337,7 +337,7 @@ impl Listed<'_> {
             }
             None => {
                 let provenance = self.provenance(version, reading);
-                self.contents.push(Content { bytes, lost: None, kept: None });
+                self.contents.push(Content { bytes, lost: None, kept: None, torn: None });
                 self.known.push(Known { of, first: (mode == 0).then_some(of), modes: 1 << mode, busy, provenance });
             }
         }

@@ -1,6 +1,7 @@
 //! One exploration of the legal states of a recorded program, from configuration to report.
 
 use super::counters::{Counters, Rules};
+use super::explaining::explain;
 use super::judging::{Extent, Judging};
 use super::loss::{Before, Moment};
 use super::memory::Memory;
@@ -71,6 +72,7 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
         let (plan, region) = (exploration.plan, exploration.region);
         let reading = Reading { case, trace, base: &base, rules: rules.as_ref(), plan, region, pass, budget, cancel };
         found = Some(reading.read(&mut judging, watching.as_mut())?);
+        explain(&reading, &mut judging)?;
         if judging.ended.is_some() || cancel.load(Ordering::Relaxed) {
             break;
         }
@@ -133,17 +135,17 @@ impl Near {
 }
 
 /// One reading of the trace.
-struct Reading<'a> {
-    case: &'a CrashCase<'a>,
-    trace: &'a Trace,
+pub(super) struct Reading<'a> {
+    pub case: &'a CrashCase<'a>,
+    pub trace: &'a Trace,
     base: &'a TraceBase,
     /// Those of the counters, on a design whose lines do not always decrypt.
     rules: Option<&'a Rules>,
     plan: CrashPlan,
-    region: Region,
+    pub region: Region,
     pass: Pass,
     budget: u64,
-    cancel: &'a Arc<AtomicBool>,
+    pub cancel: &'a Arc<AtomicBool>,
 }
 
 /// What a reading has found.
@@ -153,14 +155,19 @@ struct Read {
     read: StepsRead,
 }
 
-impl Reading<'_> {
-    fn read(&self, judging: &mut Judging<'_>, watching: Option<&mut Watching>) -> Result<Read, Failure> {
+impl<'a> Reading<'a> {
+    /// Memory before the run.
+    pub fn memory(&self, judging: &mut Judging<'_>) -> Result<Memory<'a>, Failure> {
         judging.rewind()?;
         let counters = self.rules.map(|rules| Counters::new(rules, self.case.source.annotated()));
-        let memory = Memory::new(self.trace.files(), self.base, |line| judging.recovery().shows(line))
+        Ok(Memory::new(self.trace.files(), self.base, |line| judging.recovery().shows(line))
             .with_caches_that_persist(self.case.design.drain().is_some())
             .telling_marks(judging.recovery().named().marks)
-            .with_counters(counters);
+            .with_counters(counters))
+    }
+
+    fn read(&self, judging: &mut Judging<'_>, watching: Option<&mut Watching>) -> Result<Read, Failure> {
+        let memory = self.memory(judging)?;
         let steps = self.trace.steps(self.cancel)?;
         let mut walk = Walk {
             of: self,

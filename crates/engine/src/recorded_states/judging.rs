@@ -1,6 +1,7 @@
 //! The images of an exploration, each judged once by the user's own recovery.
 
-use super::loss::{Key, Loss, Moment};
+use super::causes::{Causes, Failed, Image};
+use super::loss::{Loss, Moment};
 use super::memory::Memory;
 use super::point::{Point, State};
 use super::tally::{Pass, Tally};
@@ -10,7 +11,6 @@ use crate::message::{Line, LineBytes};
 use crate::user_recovery::{Occasion, OwnRecovery, Watched};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// How far an exploration is.
@@ -27,7 +27,9 @@ pub(super) struct Extent {
 /// An image whose verdict has not been taken.
 struct Pending {
     digest: u128,
-    loss: Loss,
+    image: Image,
+    /// The digest of the image that lacks nothing, of the same point.
+    complete: u128,
     /// Whether this exploration started the run of the command for it.
     begun: bool,
     /// How far the exploration was when the image was met, this one included.
@@ -36,35 +38,18 @@ struct Pending {
     met: Vec<(u64, u64)>,
 }
 
-/// Failing images of one cause.
-pub(super) struct Failing {
-    pub key: Key,
-    pub count: u64,
-    /// The first of them.
-    pub loss: Loss,
-    pub how: Failed,
-}
-
-/// How the command failed.
-pub(super) struct Failed {
-    pub timed_out: bool,
-    /// What it was told of the program, and what it did.
-    pub told: Option<String>,
-    pub did: String,
-    /// The files that were kept.
-    pub kept: Vec<PathBuf>,
-}
-
 /// The judgement.
 pub(super) struct Judging<'a> {
     recovery: &'a mut OwnRecovery,
     cancel: &'a AtomicBool,
     /// Whether a judged image fails.
     judged: FxHashMap<u128, bool>,
+    /// The same of images that were judged only to find out what others need.
+    compared: FxHashMap<u128, bool>,
     pending: VecDeque<Pending>,
     /// The images that have been met, and the runs that this exploration started.
     pub recoveries: Recoveries,
-    pub causes: Vec<Failing>,
+    pub causes: Causes,
     /// Explored points, by their records, in the order in which they were first explored.
     points: Vec<u64>,
     known_points: FxHashSet<u64>,
@@ -86,8 +71,9 @@ impl<'a> Judging<'a> {
             recovery,
             cancel,
             judged: FxHashMap::default(),
+            compared: FxHashMap::default(),
             pending: VecDeque::new(),
-            causes: Vec::new(),
+            causes: Causes::default(),
             points: Vec::new(),
             known_points: FxHashSet::default(),
             failed_points: FxHashMap::default(),
@@ -143,6 +129,8 @@ impl<'a> Judging<'a> {
                 Some(pending) => pending.met.push((at.record, self.recoveries.images)),
                 None => {
                     let loss = Loss::of(memory, point, state, at);
+                    let image = Image { loss, state: state.into(), of_whole_point: point.whole };
+                    let complete = self.recovery.named().digest(memory.digest, occasion);
                     let begun = !self.recovery.knows(digest);
                     if begun {
                         self.collect(memory, point, state);
@@ -153,7 +141,8 @@ impl<'a> Judging<'a> {
                     let until = Extent { images: self.recoveries.images, ..until };
                     self.pending.push_back(Pending {
                         digest,
-                        loss,
+                        image,
+                        complete,
                         begun,
                         until,
                         met: vec![(at.record, self.recoveries.images)],
@@ -198,14 +187,52 @@ impl<'a> Judging<'a> {
         watched
     }
 
+    /// Whether the command fails on a memory that need not be one of those that are tried: `digest`, and the lines in which
+    /// it differs from what the program has stored so far. No other verdict may be outstanding.
+    pub fn fails_on(
+        &mut self,
+        memory: &mut Memory<'_>,
+        (digest, lines): (u128, &[(Line, LineBytes)]),
+        occasion: Occasion,
+    ) -> Result<bool, Failure> {
+        let digest = self.recovery.named().digest(digest, occasion);
+        if let Some(&fails) = self.judged.get(&digest).or_else(|| self.compared.get(&digest)) {
+            return Ok(fails);
+        }
+        if !self.recovery.knows(digest) {
+            self.collect_lines(memory, lines.iter().copied());
+            self.recovery.begin(digest, occasion, self.lines.drain(..))?;
+        }
+        let verdict = self.recovery.verdict(digest, true, self.cancel)?;
+        let verdict = verdict.expect("it was waited for");
+        self.recovery.settled(digest, false, occasion)?;
+        self.compared.insert(digest, !verdict.recovers());
+        Ok(!verdict.recovers())
+    }
+
+    /// What is known of the image that has all that the program has stored so far: whether it fails.
+    pub fn known(&self, memory: &Memory<'_>, occasion: Occasion) -> Option<bool> {
+        let digest = self.recovery.named().digest(memory.digest, occasion);
+        self.judged.get(&digest).or_else(|| self.compared.get(&digest)).copied()
+    }
+
+    /// Number of images that were judged only to find out what others need.
+    pub fn compared(&self) -> usize {
+        self.compared.len()
+    }
+
     /// Collects the lines in which the image differs from the last one.
     fn collect(&mut self, memory: &mut Memory<'_>, point: &Point, state: &State) {
+        self.collect_lines(memory, point.peculiar(state));
+    }
+
+    fn collect_lines(&mut self, memory: &mut Memory<'_>, peculiar: impl Iterator<Item = (Line, LineBytes)>) {
         let lines = &mut self.lines;
         memory.take_touched(|known| lines.push((known.line, known.pending.newest)));
         lines.extend(self.peculiar.drain(..).map(|line| (line, memory.newest(line))));
-        for (open, &content) in point.lines.iter().zip(state).filter(|(_, content)| **content != 0) {
-            lines.push((open.line, open.contents.list[content].bytes));
-            self.peculiar.push(open.line);
+        for (line, bytes) in peculiar {
+            lines.push((line, bytes));
+            self.peculiar.push(line);
         }
     }
 
@@ -217,7 +244,7 @@ impl<'a> Judging<'a> {
             let wait = self.pending.len() > ahead;
             let Some(verdict) = self.recovery.verdict(first.digest, wait, self.cancel)? else { return Ok(()) };
             let fails = !verdict.recovers();
-            let occasion = first.loss.occasion();
+            let occasion = first.image.loss.occasion();
             let kept = self.recovery.settled(first.digest, fails, occasion)?;
             let pending = self.pending.pop_front().expect("it was there");
             self.judged.insert(pending.digest, fails);
@@ -235,15 +262,8 @@ impl<'a> Judging<'a> {
         for (record, images) in pending.met {
             self.failed_points.entry(record).or_insert(images);
         }
-        let explains =
-            |known: &Failing| known.how.timed_out == how.timed_out && pending.loss.is_explained_by(&known.key);
-        match self.causes.iter_mut().find(|known| explains(known)) {
-            Some(known) => known.count += 1,
-            None => {
-                let key = pending.loss.key();
-                self.causes.push(Failing { key, count: 1, loss: pending.loss, how });
-            }
-        }
+        let lacks_nothing = self.judged.get(&pending.complete) == Some(&true);
+        self.causes.fails(pending.image, lacks_nothing, how);
         if self.stop_after.is_some_and(|most| self.recoveries.lost() >= most) {
             self.end_at(pending.until);
         }

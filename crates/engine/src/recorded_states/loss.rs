@@ -1,12 +1,13 @@
 //! What a state has lost and what it has kept, in terms of the program's operations; and which failing states have the
 //! same cause.
 
+use super::contents::Content;
 use super::counters::{By, Provenance};
 use super::line::{Pending, Stored};
 use super::memory::Memory;
 use super::point::{Open, Point, State};
 use crate::crash::CauseKind;
-use crate::message::{Line, NO_SITE, Site};
+use crate::message::{Line, Site};
 use crate::user_recovery::Occasion;
 
 /// A line of which a state lacks something.
@@ -22,6 +23,9 @@ pub(super) struct Lost {
     pub fenced_by: Option<Site>,
     /// The earliest of the kept stores that came after that.
     pub needed_before: Option<Site>,
+    /// Its step, and the places of all lost stores of the line.
+    pub step: u64,
+    sites: Vec<Site>,
 }
 
 /// A line of which a state has something that is not surely durable.
@@ -38,6 +42,8 @@ pub(super) struct Loss {
     /// The record before which power fails, and what it is.
     pub record: u64,
     pub before: Before,
+    /// How many steps the program has executed.
+    pub step: u64,
     /// How many marks the program has set.
     pub marks: u64,
     pub transaction: Option<u64>,
@@ -88,13 +94,16 @@ impl Loss {
         let lost = chosen().filter_map(|(open, &content)| match &open.of_counter {
             Some(of) => lost_of_counter(open.line, pending(open), &of.provenance[content], &kept),
             None => {
-                let of = pending(open);
-                Some(lost(open.line, of, &of.stores[open.contents.list[content].lost?], &kept))
+                let (of, content) = (pending(open), &open.contents.list[content]);
+                let newest = lost(open.line, of, &of.stores[content.lost?], &kept);
+                let sites = sorted(of.stores[first_lost(content)?..].iter().map(|stored| stored.site));
+                Some(Lost { sites, ..newest })
             }
         });
         Self {
             record: at.record,
             before: at.before,
+            step: memory.step,
             marks: memory.marks,
             transaction: memory.in_transaction.then_some(memory.ended),
             lost: lost.collect(),
@@ -102,37 +111,45 @@ impl Loss {
         }
     }
 
+    /// The same, if restoring any lost store more makes the program recover: what matters of each line is its first lost
+    /// store.
+    pub fn of_minimal(memory: &Memory<'_>, point: &Point, state: &State, at: Moment) -> Self {
+        let mut loss = Self::of(memory, point, state, at);
+        for (open, &content) in point.lines.iter().zip(state).filter(|(open, _)| open.of_counter.is_none()) {
+            let of = &memory.lines[open.number as usize].pending;
+            let content = &open.contents.list[content];
+            let at = loss.lost.iter().position(|lost| lost.line == open.line);
+            if let (Some(at), Some(first)) = (at, first_lost(content)) {
+                loss.lost[at] = lost(open.line, of, &of.stores[first], &loss.kept);
+            }
+        }
+        loss
+    }
+
     /// When power failed, as far as the command may be told.
     pub fn occasion(&self) -> Occasion {
         Occasion { marks: self.marks, event: self.record }
     }
 
-    /// What distinguishes the cause of this state from that of others.
+    /// What it has lost.
     pub fn key(&self) -> Key {
-        if self.lost.is_empty() {
-            return Key::Nothing(self.kept.first().map_or(NO_SITE, |kept| kept.stored));
-        }
-        if self.lost.len() > self.kept.len() && !self.kept.is_empty() {
-            return Key::Kept(sorted(self.kept.iter().map(|kept| kept.stored)));
-        }
-        Key::Lost(sorted(self.lost.iter().map(Lost::key)))
+        sorted(self.lost.iter().flat_map(|lost| lost.sites.iter().copied()))
     }
 
-    /// Whether a state with this key explains this one, too: it has lost no more.
-    pub fn is_explained_by(&self, key: &Key) -> bool {
-        match key {
-            Key::Lost(lost) => lost.iter().all(|key| self.lost.iter().any(|lost| lost.key() == *key)),
-            Key::Kept(kept) => {
-                !self.lost.is_empty() && kept.iter().all(|site| self.kept.iter().any(|kept| kept.stored == *site))
-            }
-            Key::Nothing(site) => self.kept.iter().any(|kept| kept.stored == *site),
-        }
+    /// Whether a state that lacks no more than this fails: it has lost all of that, too.
+    pub fn is_explained_by(&self, key: &[Site]) -> bool {
+        !key.is_empty() && key.iter().all(|site| self.lost.iter().any(|lost| lost.sites.contains(site)))
     }
 }
 
-impl Lost {
-    fn key(&self) -> LostKey {
-        (self.stored, self.missing, self.flushed)
+/// The first store that a content of a line lacks, by its index among the pending ones.
+fn first_lost(content: &Content) -> Option<usize> {
+    let lost = content.lost?;
+    match content.kept {
+        // A part of it is there, or others that need not come in order are.
+        Some(kept) if kept >= lost || content.torn == Some(kept) => Some(lost.min(kept)),
+        Some(kept) => Some(kept + 1),
+        None => Some(0),
     }
 }
 
@@ -143,25 +160,14 @@ fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
     all
 }
 
-/// A lost store by its place, what it lacks, and the place of its flush.
-pub(super) type LostKey = (Site, CauseKind, Option<Site>);
-
-/// What failing states have in common.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Key {
-    /// They lack these stores.
-    Lost(Vec<LostKey>),
-    /// They have nothing but these stores.
-    Kept(Vec<Site>),
-    /// They lack nothing, and this is the newest store.
-    Nothing(Site),
-}
+/// What failing states lack: the places of stores, each once and in order.
+pub(super) type Key = Vec<Site>;
 
 /// What a line lacks whose counter can be apart from its data.
 fn lost_of_counter(line: Line, pending: &Pending, provenance: &Provenance, kept: &[Kept]) -> Option<Lost> {
     if let Some(separation) = provenance.separation {
         let By { step, thread, site: stored } = separation.by;
-        let needed_before = first_after(kept, step);
+        let needed_before = first_after(kept, step).map(|kept| kept.stored);
         return Some(Lost {
             line,
             thread,
@@ -170,6 +176,8 @@ fn lost_of_counter(line: Line, pending: &Pending, provenance: &Provenance, kept:
             flushed: None,
             fenced_by: None,
             needed_before,
+            step,
+            sites: vec![stored],
         });
     }
     // Stores may have been taken together.
@@ -177,9 +185,9 @@ fn lost_of_counter(line: Line, pending: &Pending, provenance: &Provenance, kept:
     Some(lost(line, pending, stored, kept))
 }
 
-/// The place of the earliest kept store after this step.
-fn first_after(kept: &[Kept], step: u64) -> Option<Site> {
-    kept.iter().filter(|kept| step < kept.step).min_by_key(|kept| kept.step).map(|kept| kept.stored)
+/// The earliest kept store after this step.
+fn first_after(kept: &[Kept], step: u64) -> Option<&Kept> {
+    kept.iter().filter(|kept| step < kept.step).min_by_key(|kept| kept.step)
 }
 
 /// What `stored`, which is lost, lacks.
@@ -192,16 +200,25 @@ fn lost(line: Line, pending: &Pending, stored: &Stored, kept: &[Kept]) -> Lost {
         (_, None, None) => (CauseKind::MissingFlush, None),
     };
     let from = flush.map_or(stored.step, |flush| flush.step.max(stored.step));
+    let flushed = flush.map(|flush| flush.site);
+    let overtaken = first_after(kept, stored.step).filter(|kept| kept.step < from);
+    let (missing, needed_before) = match (missing, overtaken, first_after(kept, from)) {
+        // Flush and fence are there, but only after what must not be durable without it.
+        (CauseKind::MissingFence, Some(kept), None) => (CauseKind::OrderBetweenLines, Some(kept)),
+        (missing, _, kept) => (missing, kept),
+    };
     Lost {
         line,
         thread: stored.thread,
         stored: stored.site,
         missing,
-        flushed: flush.map(|flush| flush.site),
+        flushed,
         fenced_by: match missing {
             CauseKind::MissingFence => flush.and_then(|flush| flush.by_chance),
             _ => stored.by_chance,
         },
-        needed_before: first_after(kept, from),
+        needed_before: needed_before.map(|kept| kept.stored),
+        step: stored.step,
+        sites: vec![stored.site],
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Known {
     pub pending: Pending,
     /// Digest of what it holds if everything has arrived.
     pub digest: u128,
+    /// The program has declared that none of its pending stores need become durable.
+    pub scratch: bool,
     /// What its contents contribute to [`Memory::bits`], and whether it counts in [`Memory::undecided`].
     bits: f64,
     open: bool,
@@ -154,7 +156,7 @@ impl<'a> Memory<'a> {
             self.settle(number, Pending::flush_at_once);
         }
         match step.done {
-            Done::Store { at, bytes, way, .. } => self.store(step, at, bytes, way),
+            Done::Store { at, bytes, way, scratch, .. } => self.store(step, at, bytes, (way, scratch)),
             Done::Flush { at, kind, .. } => self.flush(step, at.line, kind),
             Done::Fence { .. } => self.fence(step.thread),
             Done::FenceByChance => self.fence_by_chance(step),
@@ -174,11 +176,24 @@ impl<'a> Memory<'a> {
                 self.marks += 1;
                 self.marked = self.tells_marks;
             }
-            Done::Scratch { .. } | Done::FlushOutside { .. } => {}
+            Done::Scratch { file, offset, length } => self.declare_scratch(file, offset, length),
+            Done::FlushOutside { .. } => {}
         }
     }
 
-    fn place(&self, at: FileLine) -> Option<Line> {
+    /// What the program has stored to this part of a file need not become durable.
+    fn declare_scratch(&mut self, file: u32, offset: u64, length: u64) {
+        let end = offset.saturating_add(length);
+        for line in offset / LINE_BYTES..end.div_ceil(LINE_BYTES) {
+            let number = self.place(FileLine { file, line }).and_then(|line| self.numbers.get(&line));
+            let Some(known) = number.map(|&number| &mut self.lines[number as usize]) else { continue };
+            let declared = |byte: u64| (offset..end).contains(&(line * LINE_BYTES + byte));
+            let mask = (0..LINE_BYTES).fold(0u64, |mask, byte| mask | u64::from(declared(byte)) << byte);
+            known.scratch |= known.pending.stores.iter().all(|stored| stored.mask & !mask == 0);
+        }
+    }
+
+    pub fn place(&self, at: FileLine) -> Option<Line> {
         let first = (*self.files.get(at.file as usize)?)?;
         Some(Line(first.0 + at.line))
     }
@@ -187,15 +202,14 @@ impl<'a> Memory<'a> {
         self.base.line(line).copied().unwrap_or([0; LINE_BYTES as usize])
     }
 
-    fn store(&mut self, step: &Step<'_>, at: Spot, data: &[u8], way: StoreWay) {
+    fn store(&mut self, step: &Step<'_>, at: Spot, data: &[u8], (way, scratch): (StoreWay, bool)) {
         let Some(line) = self.place(at.line) else { return };
         let before = self.before(line);
         let number = *self.numbers.entry(line).or_insert_with(|| {
             let digest = keyed_digest(line.0, &before);
             let (pending, none) = (Pending::new(before, self.caches_persist), false);
-            let known =
-                Known { line, pending, digest, bits: 0.0, open: none, changed: none, fresh: none, touched: none };
-            self.lines.push(known);
+            let (bits, open, changed, fresh, touched) = (0.0, none, none, none, none);
+            self.lines.push(Known { line, pending, digest, scratch, bits, open, changed, fresh, touched });
             self.lines.len() as u32 - 1
         });
         let mut bytes = [0; LINE_BYTES as usize];
@@ -203,6 +217,7 @@ impl<'a> Memory<'a> {
         bytes[offset..offset + data.len()].copy_from_slice(data);
         let mask = (u64::MAX >> (LINE_BYTES as usize - data.len())) << offset;
         let known = &mut self.lines[number as usize];
+        known.scratch = scratch && (known.scratch || known.pending.stores.is_empty());
         if let Some(last) = known.pending.stores.last() {
             self.pending.remove(&last.step);
         }

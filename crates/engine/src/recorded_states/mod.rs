@@ -5,22 +5,28 @@
 //! steps of the trace -> memory (line: what is pending of each line; contents: what it may hold)
 //!                       counters (what it may read as, where counters and data can be apart)
 //! memory -> point (what is open at a crash point, and in which order states are tried)
-//! point -> judging (each different image once) -> loss (what was lost, what was kept) -> report (causes by place)
+//! point -> judging (each different image once) -> loss (what was lost, what was kept) -> causes -> report (by place)
+//! causes -> explaining, which reads the trace again -> minimal (what is needed of what was lost)
+//!                                                   -> executed (where the program fails with nothing lost)
 //! point with too many states -> watching (what the command reads; decided: of earlier points) -> classes of states
 //! ```
 //!
 //! The trace is read three times (tally): what is most likely to show a mistake comes first, once for each kind of crash
 //! point; then all of it, for each kind; then every point.
 
+mod causes;
 mod classes;
 mod contents;
 mod counters;
 mod decided;
+mod executed;
+mod explaining;
 mod explore;
 mod judging;
 mod line;
 mod loss;
 mod memory;
+mod minimal;
 mod point;
 mod report;
 mod tally;

@@ -1,7 +1,9 @@
 //! The report of an exploration: failing images by their causes, with the places of the program.
 
-use super::judging::{Extent, Failing, Judging};
-use super::loss::{Before, Kept, Key, Loss, Lost};
+use super::causes::{Failing, Why};
+use super::executed::Executed;
+use super::judging::{Extent, Judging};
+use super::loss::{Before, Kept, Loss, Lost};
 use super::tally::Points;
 use crate::attribution::{places, wrappers_and};
 use crate::audit::{self, Rule, Violation};
@@ -52,11 +54,14 @@ impl Outcome<'_> {
                 if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
             coverage += &format!(" It ended there, with {images} ({most}).");
         }
+        let compared = judging.compared();
+        if compared > 0 {
+            coverage += &format!(" To find out what failing images need, {compared} more were tried.");
+        }
         let names = Causes(Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace));
-        let found = merged(&names, &judging.causes);
+        let found = merged(&names, &judging.causes.known);
         let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
         let mut violations: Vec<Violation> = found.iter().map(told).collect();
-        audit::most_telling_first(&mut violations, Violation::subject);
         violations.truncate(EXPLAINED_MAX);
         let (crash_points, recovered) = judging.points();
         let run = CrashRun {
@@ -97,7 +102,7 @@ fn merged<'f>(names: &Causes<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Failing
     let mut known: BTreeMap<(bool, Vec<String>), usize> = BTreeMap::new();
     let mut found: Vec<(Cause, &Failing)> = Vec::new();
     for failing in all {
-        match known.entry((failing.how.timed_out, names.key(&failing.key))) {
+        match known.entry((failing.how.timed_out, names.key(failing))) {
             std::collections::btree_map::Entry::Occupied(at) => found[*at.get()].0.count += failing.count,
             std::collections::btree_map::Entry::Vacant(free) => {
                 free.insert(found.len());
@@ -112,17 +117,11 @@ fn merged<'f>(names: &Causes<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Failing
 struct Causes<'a>(Names<'a>);
 
 impl Causes<'_> {
-    fn key(&self, key: &Key) -> Vec<String> {
-        let text = |site: Site| self.0.place(site).text.as_str();
-        let mut words: Vec<String> = match key {
-            Key::Lost(lost) => {
-                let word = |(stored, missing, flushed): &(Site, CauseKind, Option<Site>)| {
-                    format!("{missing:?} {} {:?}", text(*stored), flushed.map(text))
-                };
-                lost.iter().map(word).collect()
-            }
-            Key::Kept(kept) => kept.iter().map(|site| format!("kept {}", text(*site))).collect(),
-            Key::Nothing(site) => vec![format!("nothing {}", text(*site))],
+    fn key(&self, failing: &Failing) -> Vec<String> {
+        let text = |site: Site| self.0.place(site).text.clone();
+        let mut words: Vec<String> = match &failing.why {
+            Why::Lacks(sites) => sites.iter().map(|&site| text(site)).collect(),
+            Why::Executed(of) => vec![format!("from {:?}", of.from.map(|by| text(by.site)))],
         };
         words.sort_unstable();
         words.dedup();
@@ -131,6 +130,11 @@ impl Causes<'_> {
 
     fn cause(&self, failing: &Failing) -> Cause {
         let Loss { record, before, lost, kept, .. } = &failing.loss;
+        let executed = match &failing.why {
+            Why::Executed(of) => Some(of),
+            Why::Lacks(_) => None,
+        };
+        let lost = if executed.is_some() { &[][..] } else { lost };
         let lost_line = |lost: &Lost| {
             let (file, offset) = self.0.file(lost.line);
             LostLine {
@@ -150,32 +154,57 @@ impl Causes<'_> {
         };
         Cause {
             outcome: if failing.how.timed_out { CauseOutcome::TimedOut } else { CauseOutcome::Failed },
-            kind: lost.first().map_or(CauseKind::NothingLost, |lost| lost.missing),
+            kind: failing.kind,
             count: failing.count,
             at_event: *record,
             before: before.site().map(|site| self.0.shown(site)),
+            begins_at: executed.and_then(|of| of.from).map(|by| self.0.shown(by.site)),
+            ends_at: executed.and_then(|of| of.until).map(|site| self.0.shown(site)),
             lost: lost.iter().take(Cause::SHOWN).map(lost_line).collect(),
             lost_lines: lost.len() as u64,
             kept: kept.iter().take(Cause::SHOWN).map(kept_line).collect(),
             kept_lines: kept.len() as u64,
-            sentence: self.sentence(&failing.loss),
+            sentence: match executed {
+                Some(of) => self.executed(of),
+                None => self.sentence(failing),
+            },
         }
     }
 
-    fn sentence(&self, loss: &Loss) -> String {
+    /// Where the program does not recover, with nothing lost.
+    fn executed(&self, of: &Executed) -> String {
         let text = |site: Site| self.0.place(site).text.as_str();
+        let from = match of.from {
+            Some(by) => format!("From the store at {}", text(by.site)),
+            None => "From the beginning".to_owned(),
+        };
+        let until = match of.until {
+            Some(site) => format!("until that at {}", text(site)),
+            None => "on".to_owned(),
+        };
+        let stretch = format!("{from} {until} the program does not recover, even if nothing is lost");
+        let first = of.from.map(|by| text(by.site)).unwrap_or_default();
+        let last = of.until.map(text).unwrap_or_default();
+        match of.kind {
+            CauseKind::OrderWithinLine => format!(
+                "{stretch}: both are to one line, which may reach memory between the two, and without the first the program \
+                 recovers. Store at {last} first."
+            ),
+            CauseKind::OrderBetweenLines => {
+                format!("{stretch}: without the first store it recovers, so that the store at {first} comes too early.")
+            }
+            CauseKind::NotAtomic => {
+                format!("{stretch}: the update between these two is not atomic, or the recovery does not mend it.")
+            }
+            _ => format!("{stretch}: the recovery is wrong, or what the program stores is."),
+        }
+    }
+
+    fn sentence(&self, failing: &Failing) -> String {
+        let text = |site: Site| self.0.place(site).text.as_str();
+        let loss = &failing.loss;
         let Some(lost) = loss.lost.first() else {
-            return match loss.kept.first() {
-                Some(kept) => format!(
-                    "Nothing is lost: every store up to the one at {} is durable, and the program does not recover from \
-                     that.",
-                    text(kept.stored)
-                ),
-                None => {
-                    "Nothing is lost: only what is surely durable is there, and the program does not recover from that."
-                        .to_owned()
-                }
-            };
+            return "The program does not recover, even if nothing is lost.".to_owned();
         };
         let others = match loss.lost.len() {
             1 => String::new(),
@@ -216,13 +245,30 @@ impl Causes<'_> {
                     text(lost.stored)
                 );
             }
-            CauseKind::NothingLost => unreachable!("a line is lost"),
+            CauseKind::OrderBetweenLines => {
+                let flush = if flushed.is_empty() { String::new() } else { format!(", at {flushed}") };
+                format!("its line is flushed{flush}, but only after {}", until.trim_start_matches("before "))
+            }
+            CauseKind::TornStore => {
+                return format!(
+                    "Of the store at {}, a part is lost and a part is kept: only eight aligned bytes become durable together, \
+                     and it has more.",
+                    text(lost.stored)
+                );
+            }
+            CauseKind::OrderWithinLine | CauseKind::NotAtomic | CauseKind::WrongRecovery => {
+                unreachable!("nothing is lost")
+            }
         };
         let by_chance = match lost.fenced_by {
             Some(site) => format!(" It is fenced only by {}.", self.0.place(site).as_chance_fence()),
             None => String::new(),
         };
-        format!("The store at {}{others} is lost {kept}: {why}.{by_chance}", text(lost.stored))
+        let scratch = match failing.scratch {
+            true => " The program has declared this memory not persistent, and its recovery needs it.",
+            false => "",
+        };
+        format!("The store at {}{others} is lost {kept}: {why}.{by_chance}{scratch}", text(lost.stored))
     }
 
     fn violation(&self, cause: &Cause, failing: &Failing, command: &str) -> Violation {

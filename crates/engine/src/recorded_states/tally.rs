@@ -45,6 +45,8 @@ pub(super) struct Tally {
     pub points: u64,
     pub exhaustive: u64,
     pub singles: u64,
+    /// Points at which only states of memory that need not become durable are left out.
+    pub durable: u64,
     /// Those of the exhaustive ones at which what the command reads has decided most states, and the classes of states at
     /// all points that were decided so.
     pub by_reads: u64,
@@ -64,6 +66,7 @@ impl Tally {
         self.exhaustive += u64::from(matches!(tried, Tried::Every | Tried::Classes));
         self.by_reads += u64::from(tried == Tried::Classes);
         self.singles += u64::from(tried == Tried::Singles);
+        self.durable += u64::from(tried == Tried::Durable);
     }
 
     /// The same if nothing is decided by what the command reads.
@@ -73,7 +76,7 @@ impl Tally {
 
     /// The sentence; `images`: number of different images that were tried, `budget`: states tried at a point.
     pub fn coverage(&self, plan: CrashPlan, pass: Pass, images: u64, budget: u64, which: Points) -> String {
-        let Self { passed, points, exhaustive, singles, .. } = *self;
+        let Self { passed, points, exhaustive, singles, durable, .. } = *self;
         let (what, or) = (which.what(), if which.marks { ", before a mark, or" } else { ", or" });
         let points_told = format!("just before a {what}{or} at the end; what is legal between them is legal there");
         let which = match (plan, pass.new_kinds) {
@@ -97,14 +100,22 @@ impl Tally {
         if exhaustive == points {
             return told + " Exhaustive: no legal state is left out.";
         }
-        told += &format!(" Exhaustive at {exhaustive} points.");
+        if exhaustive > 0 || durable == 0 {
+            told += &format!(" Exhaustive at {exhaustive} points.");
+        }
+        if durable > 0 {
+            told += &format!(
+                " Exhaustive at {durable} but for memory that the program has declared not persistent, of which states up to \
+                 {budget} were tried."
+            );
+        }
         if singles > 0 {
             told += &format!(
                 " Bounded at {singles}: every state in which all lines but one have arrived, or only one has, and others up \
                  to {budget}."
             );
         }
-        let some = points - exhaustive - singles;
+        let some = points - exhaustive - durable - singles;
         if some > 0 {
             told += &format!(
                 " In part at {some}: the states in which one of the lines stored to last is the only one lost or the only one \

@@ -266,13 +266,21 @@ CauseKind: TypeAlias = Literal[
     "non-temporal-not-fenced",
     "counter-not-durable",
     "counter-ahead",
-    "nothing-lost",
+    "order-within-line",
+    "order-between-lines",
+    "torn-store",
+    "not-atomic",
+    "wrong-recovery",
 ]
 """What a program lacks. `missing-flush`: a flush of what was stored; `stored-after-flush`: another flush of a line that
 was stored to again after its flush; `missing-fence`: a fence after the flush; `non-temporal-not-fenced`: a fence after
 a store past the caches; `counter-not-durable`: a write-back of the counter: the data is durable, and its counter is
 not; `counter-ahead`: the data: its counter is durable, and what the line held before does not decrypt with it;
-`nothing-lost`: nothing is lost: the program does not recover from what it has made durable itself."""
+`order-within-line`: another order of two stores to one line: the second must not be durable without the first, and
+hardware keeps their order as it is; `order-between-lines`: another order of two lines: the first is durable, or may be,
+before the second, which it needs; `torn-store`: a store of at most eight aligned bytes: of a larger one, a part can be
+durable; `not-atomic`: an update that is atomic: between two of its stores the program does not recover, with nothing
+lost; `wrong-recovery`: a recovery from what the program has stored, with nothing lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +334,10 @@ class Cause:
         count: number of different images that fail for it.
         at_event: the first of them: the record of the trace before which power failed.
         before: the fence, flush or store before which power failed; None at a mark and at the end of the program.
-        lost: the lines that were lost in that image while others were kept; at most 8.
+        begins_at: the store from which on the program does not recover, with nothing lost; None if it recovers there,
+            or if it did not before any store.
+        ends_at: the store that mends that; None if none does.
+        lost: the lines whose loss is needed for that image to fail; at most 8. None if it need lack nothing.
         lost_lines: how many there were.
         kept: the lines that were kept without being surely durable; at most 8, the newest first.
         kept_lines: how many there were.
@@ -338,6 +349,8 @@ class Cause:
     count: int
     at_event: int
     before: Place | None
+    begins_at: Place | None
+    ends_at: Place | None
     lost: tuple[LostLine, ...]
     lost_lines: int
     kept: tuple[KeptLine, ...]

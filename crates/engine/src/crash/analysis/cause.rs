@@ -16,7 +16,12 @@ pub struct Cause {
     pub at_event: u64,
     /// The fence, flush or store before which power failed; null at a mark and at the end of the program.
     pub before: Option<Place>,
-    /// The lines that were lost in that image while others were kept; at most 8.
+    /// The store from which on the program does not recover, with nothing lost; null if it recovers there, or if it did not
+    /// before any store.
+    pub begins_at: Option<Place>,
+    /// The store that mends that; null if none does.
+    pub ends_at: Option<Place>,
+    /// The lines whose loss is needed for that image to fail; at most 8. None if it need lack nothing.
     pub lost: Vec<LostLine>,
     /// How many there were.
     pub lost_lines: u64,
@@ -59,8 +64,17 @@ pub enum CauseKind {
     CounterNotDurable,
     /// The data: its counter is durable, and what the line held before does not decrypt with it.
     CounterAhead,
-    /// Nothing is lost: the program does not recover from what it has made durable itself.
-    NothingLost,
+    /// Another order of two stores to one line: the second must not be durable without the first, and hardware keeps their
+    /// order as it is.
+    OrderWithinLine,
+    /// Another order of two lines: the first is durable, or may be, before the second, which it needs.
+    OrderBetweenLines,
+    /// A store of at most eight aligned bytes: of a larger one, a part can be durable.
+    TornStore,
+    /// An update that is atomic: between two of its stores the program does not recover, with nothing lost.
+    NotAtomic,
+    /// A recovery from what the program has stored, with nothing lost.
+    WrongRecovery,
 }
 
 /// A line that was lost.

@@ -1,0 +1,222 @@
+//! Where the program does not recover from what it has stored itself, with nothing lost: from which of its stores on, until
+//! which, and what is wrong there. The trace is read from the beginning; memory is judged at the moments that are asked for,
+//! and where that fails, the first and the last store of the stretch are found by bisection of the stores.
+
+use super::counters::By;
+use super::judging::Judging;
+use super::memory::Memory;
+use crate::crash::CauseKind;
+use crate::kernel::{Failure, keyed_digest};
+use crate::message::{LINE_BYTES, Line, LineBytes, Site};
+use crate::trace::{Done, Step};
+use crate::user_recovery::Occasion;
+use std::collections::BTreeMap;
+
+/// Most stores that are kept for a bisection.
+const STORES_MAX: usize = 1 << 18;
+/// Crash points of a stretch at which memory is judged only to find its end; after these, at ever fewer.
+const ENDS_MAX: u64 = 32;
+
+/// A stretch of the program in which nothing need be lost for the command to fail.
+#[derive(Clone, Debug)]
+pub(super) struct Executed {
+    /// The first store; `None` if memory fails before it.
+    pub from: Option<By>,
+    /// The store that mends it; `None` if none does.
+    pub until: Option<Site>,
+    pub kind: CauseKind,
+}
+
+/// A store, with its line before and after.
+struct Stored {
+    by: By,
+    line: Line,
+    mask: u64,
+    scratch: bool,
+    old: LineBytes,
+    new: LineBytes,
+    occasion: Occasion,
+}
+
+/// A stretch whose end is not known.
+struct Open {
+    executed: Executed,
+    /// The line of the first store, with what it would hold without that store.
+    without: Option<(Line, LineBytes)>,
+    /// Without the first store, memory does not fail.
+    early: bool,
+    /// Something was stored to another line since.
+    others: bool,
+    /// Crash points since at which nothing is known.
+    passed: u64,
+}
+
+/// The program between two moments.
+#[derive(Default)]
+pub(super) struct Retrace {
+    /// The stretches that were found.
+    pub stretches: Vec<Executed>,
+    open: Option<Open>,
+    /// The stores since memory was last known to fail or to recover.
+    stores: Vec<Stored>,
+    /// Whether memory recovers before the first of these; `None` if nobody knows.
+    recovers_before: Option<bool>,
+}
+
+impl Retrace {
+    /// A step that memory is about to take.
+    pub fn meets(&mut self, memory: &Memory<'_>, step: &Step<'_>) {
+        let Done::Store { at, bytes, scratch, .. } = step.done else { return };
+        let Some(line) = memory.place(at.line) else { return };
+        if self.stores.len() >= STORES_MAX {
+            self.absorb(STORES_MAX / 2);
+            self.recovers_before = self.open.is_some().then_some(false);
+        }
+        let old = memory.newest(line);
+        let (mut new, offset) = (old, usize::from(at.offset));
+        new[offset..offset + bytes.len()].copy_from_slice(bytes);
+        let mask = (u64::MAX >> (LINE_BYTES as usize - bytes.len())) << offset;
+        let by = By { step: memory.step + 1, thread: step.thread, site: step.site };
+        let occasion = Occasion { marks: memory.marks, event: step.record + 1 };
+        self.stores.push(Stored { by, line, mask, scratch, old, new, occasion });
+    }
+
+    /// Whether memory is to be judged at a crash point, only to find the end of a stretch.
+    pub fn looks_for_an_end(&mut self) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        open.passed += 1;
+        open.passed <= ENDS_MAX || open.passed.is_power_of_two()
+    }
+
+    /// Memory, of which nothing is lost, fails or recovers at this moment. Returns the number of its stretch if it fails.
+    /// `asked`: a stretch begins here if there is none.
+    pub fn judged(
+        &mut self,
+        judging: &mut Judging<'_>,
+        memory: &mut Memory<'_>,
+        occasion: Occasion,
+        (fails, asked): (bool, bool),
+    ) -> Result<Option<usize>, Failure> {
+        match (fails, self.open.is_some()) {
+            (true, false) if asked => self.begin(judging, memory, occasion)?,
+            (true, false) => return Ok(None),
+            (true, true) => self.absorb(self.stores.len()),
+            (false, true) => self.end(judging, memory)?,
+            (false, false) => {}
+        }
+        self.stores.clear();
+        self.recovers_before = Some(!fails);
+        Ok(fails.then_some(self.stretches.len()))
+    }
+
+    /// The program has ended.
+    pub fn finish(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.stretches.push(open.executed);
+        }
+    }
+
+    /// The lines as they were after the first `count` of the stores.
+    fn after(&self, count: usize) -> BTreeMap<Line, LineBytes> {
+        let mut lines = BTreeMap::new();
+        for stored in &self.stores[count..] {
+            lines.entry(stored.line).or_insert(stored.old);
+        }
+        lines
+    }
+
+    fn fails_after(&self, judging: &mut Judging<'_>, memory: &mut Memory<'_>, count: usize) -> Result<bool, Failure> {
+        let occasion = self.stores[count.saturating_sub(1)].occasion;
+        fails_with(judging, memory, self.after(count), occasion)
+    }
+
+    /// The number of stores after which memory does first what it does after all of them, which is to fail or not.
+    fn turn(&self, judging: &mut Judging<'_>, memory: &mut Memory<'_>, fails: bool) -> Result<usize, Failure> {
+        let (mut before, mut after) = (0, self.stores.len());
+        while after - before > 1 {
+            let middle = before.midpoint(after);
+            if self.fails_after(judging, memory, middle)? == fails { after = middle } else { before = middle }
+        }
+        Ok(after)
+    }
+
+    fn begin(&mut self, judging: &mut Judging<'_>, memory: &mut Memory<'_>, occasion: Occasion) -> Result<(), Failure> {
+        let before = match self.recovers_before {
+            Some(recovers) => !recovers,
+            None => self.stores.is_empty() || self.fails_after(judging, memory, 0)?,
+        };
+        let executed = Executed { from: None, until: None, kind: CauseKind::WrongRecovery };
+        let mut open = Open { executed, without: None, early: false, others: false, passed: 0 };
+        if !before && !self.stores.is_empty() {
+            let first = self.turn(judging, memory, true)? - 1;
+            let stored = &self.stores[first];
+            open.executed.from = Some(stored.by);
+            open.without = Some((stored.line, stored.old));
+            self.stores.drain(..=first);
+        }
+        self.open = Some(open);
+        self.absorb(self.stores.len());
+        let open = self.open.as_mut().expect("it was put there");
+        if let Some(without) = open.without {
+            open.early = !fails_with(judging, memory, [without].into(), occasion)?;
+        }
+        Ok(())
+    }
+
+    /// The first `count` of the stores belong to the open stretch.
+    fn absorb(&mut self, count: usize) {
+        for stored in self.stores.drain(..count) {
+            let Some(open) = &mut self.open else { continue };
+            match &mut open.without {
+                Some((line, bytes)) if *line == stored.line => {
+                    let there = (0..LINE_BYTES as usize).filter(|byte| stored.mask >> byte & 1 == 1);
+                    there.for_each(|byte| bytes[byte] = stored.new[byte]);
+                }
+                _ => open.others |= !stored.scratch,
+            }
+        }
+    }
+
+    fn end(&mut self, judging: &mut Judging<'_>, memory: &mut Memory<'_>) -> Result<(), Failure> {
+        let last = self.turn(judging, memory, false)?;
+        let (until, occasion) = match last.checked_sub(1).map(|at| &self.stores[at]) {
+            Some(stored) => (Some(stored.by.site), stored.occasion),
+            None => (None, Occasion { marks: memory.marks, event: 0 }),
+        };
+        let mut lines = self.after(last);
+        self.absorb(last);
+        let Open { mut executed, without, early, others, .. } = self.open.take().expect("a stretch ends");
+        let early = early
+            && match without {
+                Some((line, bytes)) => {
+                    lines.insert(line, bytes);
+                    !fails_with(judging, memory, lines, occasion)?
+                }
+                None => false,
+            };
+        executed.until = until;
+        executed.kind = match (early, others) {
+            (true, false) => CauseKind::OrderWithinLine,
+            (true, true) => CauseKind::OrderBetweenLines,
+            (false, _) => CauseKind::NotAtomic,
+        };
+        self.stretches.push(executed);
+        Ok(())
+    }
+}
+
+/// Whether the command fails on memory of which nothing is lost, but these lines hold something else.
+fn fails_with(
+    judging: &mut Judging<'_>,
+    memory: &mut Memory<'_>,
+    lines: BTreeMap<Line, LineBytes>,
+    occasion: Occasion,
+) -> Result<bool, Failure> {
+    let mut digest = memory.digest;
+    for (&line, bytes) in &lines {
+        let now = memory.lines[memory.number(line) as usize].digest;
+        digest = digest.wrapping_sub(now).wrapping_add(keyed_digest(line.0, bytes));
+    }
+    let lines: Vec<(Line, LineBytes)> = lines.into_iter().collect();
+    judging.fails_on(memory, (digest, &lines), occasion)
+}
