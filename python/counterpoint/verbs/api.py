@@ -138,7 +138,8 @@ def crash(
     Args:
         design: name of a design that claims to survive.
         workload: name of a workload, or path of a trace.
-        progress: called with the number of transactions that have ended.
+        progress: told how far the exploration is: transactions that have ended; for the legal states of a trace, bytes
+            of it, which is read several times.
         **options: see `CrashOptions`.
 
     Raises:

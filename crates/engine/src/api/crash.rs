@@ -111,7 +111,7 @@ fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_
 struct Call<'a> {
     request: &'a Crash,
     recovery: Option<OwnRecovery>,
-    /// Transactions of the finished explorations.
+    /// Transactions of the finished explorations; of those of a trace's legal states, bytes that were read.
     done: u64,
     progress: Progress<'a>,
     cancel: &'a Arc<AtomicBool>,
@@ -120,7 +120,12 @@ struct Call<'a> {
 impl Call<'_> {
     /// Explores a run as the request says, or its legal states.
     fn explore(&mut self, run: &Opened, exploration: &Exploration, reach: Reach) -> Result<CrashReport, Failure> {
-        let total = self.done + run.transactions();
+        let legal = reach == Reach::LegalStates || self.request.explore == Some(Explore::Legal);
+        let total = self.done
+            + match &run.source {
+                Source::Trace(trace, _) if legal => recorded_states::amount(trace, exploration.plan, self.cancel)?,
+                _ => run.transactions(),
+            };
         let (done, progress) = (AtomicU64::new(self.done), self.progress);
         let tell = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);
         // A run that ended early has done everything that was needed.

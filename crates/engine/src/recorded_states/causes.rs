@@ -37,8 +37,8 @@ pub(super) struct Unexplained {
 
 /// What failing images have in common.
 pub(super) enum Why {
-    /// They lack these stores, and each of them is needed.
-    Lacks(Key),
+    /// They lack these stores, or these, and each of them is needed.
+    Lacks(Vec<Key>),
     /// The program does not recover from what it has stored between two of its stores.
     Executed(Executed),
 }
@@ -58,7 +58,8 @@ pub(super) struct Failing {
 impl Failing {
     /// Whether an image lacks what these lack.
     pub fn explains(&self, loss: &Loss, timed_out: bool) -> bool {
-        self.how.timed_out == timed_out && matches!(&self.why, Why::Lacks(key) if loss.is_explained_by(key))
+        self.how.timed_out == timed_out
+            && matches!(&self.why, Why::Lacks(keys) if keys.iter().any(|key| loss.is_explained_by(key)))
     }
 }
 
@@ -127,6 +128,28 @@ impl Causes {
         }
         kept.insert(joined.unwrap_or(kept.len()), new);
         self.known = kept;
+    }
+
+    /// Adds a cause to one that is the same mistake: no fence comes between several stores, of which one must not be durable
+    /// before another. Both have the same store as the later one, or one's later store is the other's earlier one. Gives it
+    /// back if there is none.
+    pub fn same_mistake(&mut self, new: Failing) -> Option<Failing> {
+        let unfenced = |of: &Failing| {
+            let kinds = [CauseKind::MissingFence, CauseKind::NonTemporalNotFenced, CauseKind::OrderBetweenLines];
+            let lost = of.loss.lost.first().filter(|_| kinds.contains(&of.kind))?;
+            Some((lost.stored, lost.needed_before?))
+        };
+        let Some((earlier, later)) = unfenced(&new) else { return Some(new) };
+        let same = |known: &&mut Failing| {
+            known.how.timed_out == new.how.timed_out
+                && unfenced(known).is_some_and(|known| known.1 == later || known.1 == earlier || known.0 == later)
+        };
+        let Some(known) = self.known.iter_mut().find(same) else { return Some(new) };
+        known.count += new.count;
+        if let (Why::Lacks(keys), Why::Lacks(more)) = (&mut known.why, new.why) {
+            keys.extend(more);
+        }
+        None
     }
 
     /// The causes in the order in which they are shown: what no flush and no fence mends comes first, because with it nothing

@@ -15,6 +15,7 @@ use crate::kernel::Failure;
 use crate::message::{Line, Site};
 use crate::trace::{Done, Step};
 use crate::user_recovery::Occasion;
+use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
@@ -64,8 +65,9 @@ pub(super) fn explain(reading: &Reading<'_>, judging: &mut Judging<'_>) -> Resul
     let mut second = Second::of(first.found);
     let outcome = outcome.and_then(|()| second.read(reading, judging));
     let unfinished = first.waiting.into_iter().map(|of| Candidate::of(of.image.loss.clone(), of));
-    for candidate in second.candidates.into_iter().chain(unfinished) {
-        add(judging, candidate, &second.retrace);
+    let Second { candidates, retrace, never_durable, .. } = second;
+    for candidate in candidates.into_iter().chain(unfinished) {
+        add(judging, candidate, &retrace, &never_durable);
     }
     judging.causes.in_order();
     match outcome {
@@ -125,11 +127,18 @@ impl First {
         }
         let point = if of.image.of_whole_point { Point::whole(memory) } else { Point::of(memory) };
         let at = Moment { before: of.image.loss.before, ..at };
-        let state = Minimal::new(judging, memory, &point, at).of(&of.image.state)?;
+        let mut minimal = Minimal::new(judging, memory, &point, at);
+        let state = minimal.of(&of.image.state)?;
+        let first = moment(minimal.memory, &point, &state);
+        let overtaker = first.map_or(Ok(None), |moment| minimal.overtaker(&state, moment + 1))?;
         let lost = || point.lines.iter().zip(&state).filter(|(_, content)| **content != 0);
         let torn = lost().count() == 1 && lost().all(|(open, &content)| open.contents.list[content].torn.is_some());
         let scratch = lost().all(|(open, _)| open.scratch);
-        Ok((Loss::of_minimal(memory, &point, &state, at), moment(memory, &point, &state), torn, scratch))
+        let mut loss = Loss::of_minimal(memory, &point, &state, at);
+        if let (Some(site), Some(lost)) = (overtaker, loss.lost.first_mut()) {
+            lost.needed_before = Some(site);
+        }
+        Ok((loss, first, torn, scratch))
     }
 }
 
@@ -152,6 +161,8 @@ struct Second {
     /// Candidates by their moments.
     moments: BTreeMap<u64, Vec<usize>>,
     retrace: Retrace,
+    /// Where the program has stored what is not surely durable at its end.
+    never_durable: FxHashSet<Site>,
 }
 
 impl Second {
@@ -162,7 +173,7 @@ impl Second {
                 moments.entry(moment).or_default().push(number);
             }
         }
-        Self { candidates, moments, retrace: Retrace::default() }
+        Self { candidates, moments, retrace: Retrace::default(), never_durable: FxHashSet::default() }
     }
 
     fn read(&mut self, reading: &Reading<'_>, judging: &mut Judging<'_>) -> Result<(), Failure> {
@@ -186,6 +197,8 @@ impl Second {
         outcome?;
         self.look(judging, &mut memory, read.records + 1, true)?;
         self.retrace.finish();
+        let pending = memory.lines.iter().flat_map(|known| &known.pending.stores);
+        self.never_durable = pending.filter(|stored| !stored.covered).map(|stored| stored.site).collect();
         Ok(())
     }
 
@@ -240,11 +253,12 @@ impl Second {
 }
 
 /// Adds images to a cause.
-fn add(judging: &mut Judging<'_>, candidate: Candidate, retrace: &Retrace) {
+fn add(judging: &mut Judging<'_>, candidate: Candidate, retrace: &Retrace, never_durable: &FxHashSet<Site>) {
     let Candidate { mut loss, count, how, lacks_nothing, torn, scratch, stretch, later, .. } = candidate;
     let causes = &mut judging.causes;
-    let durable = matches!(later, Later::Durable(_));
     let first = loss.lost.iter().min_by_key(|lost| lost.step).map(|lost| lost.stored);
+    // What lacks a flush may become durable by chance, with a neighbour; but not always.
+    let durable = matches!(later, Later::Durable(_)) && first.is_none_or(|site| !never_durable.contains(&site));
     let begins = |of: &super::executed::Executed| first.is_some() && of.from.map(|by| by.site) == first;
     // A store whose flush is missing is lost in any case; but if it begins an update that is not atomic, that is the reason.
     let executed = match stretch.and_then(|number| retrace.stretches.get(number)) {
@@ -279,8 +293,11 @@ fn add(judging: &mut Judging<'_>, candidate: Candidate, retrace: &Retrace) {
         }
     }
     let kind = loss.lost.first().map_or(CauseKind::WrongRecovery, |lost| lost.missing);
-    let why = Why::Lacks(loss.key());
-    causes.found(Failing { why, kind, count, loss, how, scratch });
+    let keys = vec![loss.overtaken()];
+    let new = Failing { why: Why::Lacks(keys), kind, count, loss, how, scratch };
+    if let Some(new) = causes.same_mistake(new) {
+        causes.found(new);
+    }
 }
 
 /// What is done at a crash point; breaks if nothing is left to do.

@@ -26,6 +26,19 @@ use std::time::Instant;
 /// Default number of states that are tried at one crash point before the rest is left out.
 pub(crate) const STATES_PER_POINT: u64 = 256;
 
+/// What progress tells of in all: the bytes of the trace, once for each time that it is read.
+///
+/// # Errors
+/// The file cannot be opened again.
+pub(crate) fn amount(trace: &Trace, plan: CrashPlan, cancel: &Arc<AtomicBool>) -> Result<u64, ConfigError> {
+    Ok(passes(plan).len() as u64 * trace.steps(cancel)?.bytes())
+}
+
+/// The readings of the trace, without those that find out why images fail.
+fn passes(plan: CrashPlan) -> &'static [Pass] {
+    if plan == CrashPlan::All { &PASSES } else { &PASSES[2..] }
+}
+
 /// What is asked of an exploration.
 pub struct RecordedLegal<'a> {
     pub exploration: &'a Exploration,
@@ -66,9 +79,8 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
         Some(_) => Some(Watching::of(trace, case.config.allow_truncated, cancel)?),
         None => None,
     };
-    let passes = if exploration.plan == CrashPlan::All { &PASSES[..] } else { &PASSES[2..] };
     let mut found = None;
-    for &pass in passes {
+    for &pass in passes(exploration.plan) {
         let (plan, region) = (exploration.plan, exploration.region);
         let reading = Reading { case, trace, base: &base, rules: rules.as_ref(), plan, region, pass, budget, cancel };
         found = Some(reading.read(&mut judging, watching.as_mut())?);
@@ -182,7 +194,7 @@ impl<'a> Reading<'a> {
             near: Near::default(),
             outcome: Ok(()),
         };
-        let read = steps.each(self.case.config.allow_truncated, &|_| {}, &mut |step| walk.step(&step))?;
+        let read = steps.each(self.case.config.allow_truncated, self.case.progress, &mut |step| walk.step(&step))?;
         if walk.outcome.is_ok() && !walk.is_over() && !walk.left && walk.ends_with_point() {
             let _ = walk.explore(Moment { record: read.records + 1, before: Before::End });
         }
@@ -247,11 +259,7 @@ impl Walk<'_, '_, '_> {
             let before = if let Done::Mark(_) = step.done { Before::Mark } else { Before::Operation(step.site) };
             self.explore(Moment { record: step.record, before })?;
         }
-        let ended = self.memory.ended;
         self.memory.take(step);
-        if matches!(step.done, Done::TxEnd) && !self.of.pass.new_kinds {
-            (self.of.case.progress)(self.memory.ended - ended);
-        }
         if self.of.cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 

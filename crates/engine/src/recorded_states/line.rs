@@ -83,6 +83,8 @@ pub(super) struct Pending {
     /// In the order of the program.
     pub stores: Vec<Stored>,
     pub flushes: Flushes,
+    /// The step of the newest store that is surely durable.
+    pub durable: u64,
     /// Whether stores have been taken together since the line was last durable.
     pub joined: bool,
     /// Whether the caches persist, so that a cached store is lost only if it has not been executed.
@@ -93,7 +95,7 @@ pub(super) struct Pending {
 impl Pending {
     pub fn new(base: LineBytes, caches_persist: bool) -> Self {
         let (stores, flushes) = (Vec::new(), Flushes::default());
-        Self { base, newest: base, stores, flushes, joined: false, caches_persist, contents: None }
+        Self { base, newest: base, stores, flushes, durable: 0, joined: false, caches_persist, contents: None }
     }
 
     pub fn base(&self) -> &LineBytes {
@@ -168,6 +170,7 @@ impl Pending {
     fn cover(&mut self, covers: impl Fn(&Stored) -> bool) {
         for stored in self.stores.iter_mut().filter(|stored| covers(stored)) {
             stored.covered = true;
+            self.durable = self.durable.max(stored.step);
         }
         let durable = self.stores.iter().take_while(|stored| stored.covered).count();
         for stored in self.stores.drain(..durable) {

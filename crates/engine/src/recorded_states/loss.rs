@@ -23,6 +23,8 @@ pub(super) struct Lost {
     pub fenced_by: Option<Site>,
     /// The earliest of the kept stores that came after that.
     pub needed_before: Option<Site>,
+    /// A store that came after it is there, or surely durable: it is not only the program that had not come so far.
+    pub overtaken: bool,
     /// Its step, and the places of all lost stores of the line.
     pub step: u64,
     sites: Vec<Site>,
@@ -100,6 +102,8 @@ impl Loss {
                 Some(Lost { sites, ..newest })
             }
         });
+        let newest = kept.first().map_or(0, |kept| kept.step).max(memory.durable);
+        let lost = lost.map(|lost| Lost { overtaken: lost.step < newest, ..lost });
         Self {
             record: at.record,
             before: at.before,
@@ -120,9 +124,12 @@ impl Loss {
             let content = &open.contents.list[content];
             let at = loss.lost.iter().position(|lost| lost.line == open.line);
             if let (Some(at), Some(first)) = (at, first_lost(content)) {
-                loss.lost[at] = lost(open.line, of, &of.stores[first], &loss.kept);
+                let newest = loss.kept.first().map_or(0, |kept| kept.step).max(memory.durable);
+                let lost = lost(open.line, of, &of.stores[first], &loss.kept);
+                loss.lost[at] = Lost { overtaken: lost.step < newest, ..lost };
             }
         }
+        loss.lost.sort_by_key(|lost| !lost.overtaken);
         loss
     }
 
@@ -134,6 +141,15 @@ impl Loss {
     /// What it has lost.
     pub fn key(&self) -> Key {
         sorted(self.lost.iter().flat_map(|lost| lost.sites.iter().copied()))
+    }
+
+    /// What of it must not be lost: what is not overtaken may be lost in any case, with all that follows it.
+    pub fn overtaken(&self) -> Key {
+        let overtaken = self.lost.iter().filter(|lost| lost.overtaken);
+        match sorted(overtaken.flat_map(|lost| lost.sites.iter().copied())) {
+            none if none.is_empty() => self.key(),
+            overtaken => overtaken,
+        }
     }
 
     /// Whether a state that lacks no more than this fails: it has lost all of that, too.
@@ -176,6 +192,7 @@ fn lost_of_counter(line: Line, pending: &Pending, provenance: &Provenance, kept:
             flushed: None,
             fenced_by: None,
             needed_before,
+            overtaken: false,
             step,
             sites: vec![stored],
         });
@@ -218,6 +235,7 @@ fn lost(line: Line, pending: &Pending, stored: &Stored, kept: &[Kept]) -> Lost {
             _ => stored.by_chance,
         },
         needed_before: needed_before.map(|kept| kept.stored),
+        overtaken: false,
         step: stored.step,
         sites: vec![stored.site],
     }

@@ -45,6 +45,8 @@ pub(super) struct Memory<'a> {
     touched: Vec<u32>,
     /// Number of steps so far.
     pub step: u64,
+    /// The step of the newest store that is surely durable.
+    pub durable: u64,
     /// Digest of memory if everything has arrived: the sum over its lines of their digest less that before the run.
     pub digest: u128,
     /// Logarithm to base 2 of the number of legal states, and how many lines may hold more than one thing, as of the last
@@ -82,6 +84,7 @@ impl<'a> Memory<'a> {
             fresh: Vec::new(),
             touched: Vec::new(),
             step: 0,
+            durable: 0,
             digest: 0,
             bits: 0.0,
             undecided: 0,
@@ -312,6 +315,7 @@ impl<'a> Memory<'a> {
         let known = &mut self.lines[number as usize];
         let last = known.pending.stores.last().map(|stored| stored.step);
         cover(&mut known.pending);
+        self.durable = self.durable.max(known.pending.durable);
         if let (Some(last), true) = (last, known.pending.stores.is_empty()) {
             self.pending.remove(&last);
         }

@@ -6,12 +6,16 @@ use super::loss::Moment;
 use super::memory::Memory;
 use super::point::{Point, State};
 use crate::kernel::Failure;
+use crate::message::Site;
 use crate::user_recovery::Occasion;
+use std::cmp::Reverse;
 
 /// Most images that are judged for one failing image.
 const RUNS_MAX: u32 = 256;
 /// Most contents of a line that are tried, the newest first.
 const CONTENTS_MAX: usize = 16;
+/// Most kept stores that are left out, each alone.
+const OVERTAKERS_MAX: usize = 16;
 
 /// The search at one crash point.
 pub(super) struct Minimal<'s, 'j, 'm> {
@@ -36,6 +40,28 @@ impl<'s, 'j, 'm> Minimal<'s, 'j, 'm> {
             self.restore_stores(&mut found, at)?;
         }
         Ok(found)
+    }
+
+    /// Of what a failing state has beyond what must be durable, the newest store after step `lost` without which it does not
+    /// fail: what must not become durable before what is lost.
+    pub fn overtaker(&mut self, state: &State, lost: u64) -> Result<Option<Site>, Failure> {
+        let stores = |at: usize| &self.memory.lines[self.point.lines[at].number as usize].pending.stores;
+        let newest = |at: usize| {
+            let (open, content) = (&self.point.lines[at], state[at]);
+            let kept = open.contents.list[content].kept.filter(|_| open.of_counter.is_none())?;
+            let by = &stores(at)[kept];
+            (by.step > lost).then_some((by.step, at, by.site))
+        };
+        let mut kept: Vec<(u64, usize, Site)> = (0..state.len()).filter_map(newest).collect();
+        kept.sort_unstable_by_key(|&(step, ..)| Reverse(step));
+        for (_, at, site) in kept.into_iter().take(OVERTAKERS_MAX) {
+            let mut without = state.to_vec();
+            without[at] = self.point.lines[at].contents.base;
+            if self.point.is_legal(&without) && !self.fails(&without)? {
+                return Ok(Some(site));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether the command fails on a legal state.

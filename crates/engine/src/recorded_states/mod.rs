@@ -37,6 +37,7 @@ mod watching;
 use crate::legal_states::loses_caches;
 use crate::parts::Design;
 
+pub(crate) use explore::amount;
 pub use explore::{RecordedLegal, explore_recorded};
 
 /// Whether the legal states of a recorded program are known: caches are lost, and hardware keeps no log; or caches persist

@@ -54,6 +54,9 @@ impl Outcome<'_> {
                 if most == 1 { "the first image that fails" } else { "the last of the failing images asked for" };
             coverage += &format!(" It ended there, with {images} ({most}).");
         }
+        if recoveries.watched.is_none() && !tally.is_exhaustive() {
+            coverage += " With watch_reads (--watch-reads), what the command reads decides the others, too.";
+        }
         let compared = judging.compared();
         if compared > 0 {
             coverage += &format!(" To find out what failing images need, {compared} more were tried.");
@@ -120,7 +123,7 @@ impl Causes<'_> {
     fn key(&self, failing: &Failing) -> Vec<String> {
         let text = |site: Site| self.0.place(site).text.clone();
         let mut words: Vec<String> = match &failing.why {
-            Why::Lacks(sites) => sites.iter().map(|&site| text(site)).collect(),
+            Why::Lacks(keys) => keys[0].iter().map(|&site| text(site)).collect(),
             Why::Executed(of) => vec![format!("from {:?}", of.from.map(|by| text(by.site)))],
         };
         words.sort_unstable();

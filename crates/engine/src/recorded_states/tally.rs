@@ -69,6 +69,11 @@ impl Tally {
         self.durable += u64::from(tried == Tried::Durable);
     }
 
+    /// Whether every legal state was tried.
+    pub fn is_exhaustive(&self) -> bool {
+        self.exhaustive == self.points
+    }
+
     /// The same if nothing is decided by what the command reads.
     pub fn without_reads(self) -> Self {
         Self { exhaustive: self.exhaustive - self.by_reads, by_reads: 0, ..self }
