@@ -85,6 +85,7 @@ test-install: engine library manual install-tools ## Install into a temporary pr
 test-recorder: engine chromium recorder-tools ## Record programs and compare the traces with the files that they leave behind.
 	PYTHONPATH=tests/recorder:tests/python $(BIN)/python tests/recorder/check.py --out $(OUT)/recorder
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/reads.py --out $(OUT)/recorder/reads
+	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/causes.py --out $(OUT)/recorder/causes
 	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
 
 .PHONY: test-programs

@@ -135,8 +135,8 @@ impl First {
         let torn = lost().count() == 1 && lost().all(|(open, &content)| open.contents.list[content].torn.is_some());
         let scratch = lost().all(|(open, _)| open.scratch);
         let mut loss = Loss::of_minimal(memory, &point, &state, at);
-        if let (Some(site), Some(lost)) = (overtaker, loss.lost.first_mut()) {
-            lost.needed_before = Some(site);
+        if let (Some(by), Some(lost)) = (overtaker, loss.lost.first_mut()) {
+            lost.is_needed_before(by);
         }
         Ok((loss, first, torn, scratch))
     }

@@ -23,6 +23,8 @@ pub(super) struct Lost {
     pub fenced_by: Option<Site>,
     /// The earliest of the kept stores that came after that.
     pub needed_before: Option<Site>,
+    /// The step from which on a fence would have made it durable: of its flush, or its own.
+    flushed_at: u64,
     /// A store that came after it is there, or surely durable: it is not only the program that had not come so far.
     pub overtaken: bool,
     /// Its step, and the places of all lost stores of the line.
@@ -77,6 +79,19 @@ impl Before {
             Before::Operation(site) => Some(site),
             Before::Mark | Before::End => None,
         }
+    }
+}
+
+impl Lost {
+    /// The store by `kept` must not be durable before this.
+    pub fn is_needed_before(&mut self, kept: By) {
+        self.needed_before = Some(kept.site);
+        self.missing = match self.missing {
+            // Flush and fence are there, but only after what must not be durable without it.
+            CauseKind::MissingFence if kept.step < self.flushed_at => CauseKind::OrderBetweenLines,
+            CauseKind::OrderBetweenLines if kept.step > self.flushed_at => CauseKind::MissingFence,
+            missing => missing,
+        };
     }
 }
 
@@ -192,6 +207,7 @@ fn lost_of_counter(line: Line, pending: &Pending, provenance: &Provenance, kept:
             flushed: None,
             fenced_by: None,
             needed_before,
+            flushed_at: step,
             overtaken: false,
             step,
             sites: vec![stored],
@@ -235,6 +251,7 @@ fn lost(line: Line, pending: &Pending, stored: &Stored, kept: &[Kept]) -> Lost {
             _ => stored.by_chance,
         },
         needed_before: needed_before.map(|kept| kept.stored),
+        flushed_at: from,
         overtaken: false,
         step: stored.step,
         sites: vec![stored.site],

@@ -68,6 +68,11 @@ impl Program {
         Self(self.0.annotate(0x1b, at, BASE + line * 64, 64))
     }
 
+    /// These lines need not become durable from here on.
+    fn scratch(self, first: u64, lines: u64) -> Self {
+        Self(self.0.scratch(1, BASE + first * 64, lines * 64))
+    }
+
     fn thread(self, thread: u64) -> Self {
         Self(self.0.thread(thread))
     }
