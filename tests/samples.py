@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import struct
@@ -101,6 +102,14 @@ PMEMCHECK = (
     b"|pmemobj_tx_commit.END==7== a message\n==7== |STORE;0x1000007c;0x1;0x8|STOP\n"
 )
 
+STACKS = (
+    b"==7== START|REGISTER_FILE;pool;0x5200000;0x1000;0x0"
+    b"|STORE;0x5200000;0x7;0x8;0x48B10E4: ??? (in /usr/lib/libpmem.so.1)"
+    b";0x109A3F: set (list.h:12)0x109A3F: insert (list.c:44);0x109B01: main (list.c:90)"
+    b"|STORE;0x5200040;0x1;0x8;0x109A5F: list::operator||(int) (list.c:60)|FLUSH;0x5200000;0x80|FENCE|STOP\n"
+)
+"""A store log of pmemcheck with stacks."""
+
 
 def instruction(*, loads: tuple[int, ...] = (), stores: tuple[int, ...] = (), pointer: int = 0x401000) -> bytes:
     """One instruction in ChampSim's format."""
@@ -117,6 +126,8 @@ def champsim() -> bytes:
 LINES = {
     "nvmain": b"NVMV0\n10 R 1040 " + b"0" * 128 + b" 0\n12 W 0x2000 0x1f02 1\n\n15 W 40\n",
     "nvmv1": b"NVMV1\n10 R 1040 " + b"0" * 128 + b" " + b"1" * 128 + b" 0\n12 W 2000 1f 0 1\n",
+    "prospero": b"1 W 140734192927288 8\n5 R 140734192927296 64\n6 w 60 8\n",
+    "dramsim2": b"0x7F64A0C0 P_FETCH 12\n0x7F64A100 P_LOCK_WR 24\n0x0 P_INT_ACK 30\n0x80 BOFF 33\n0x40 IFETCH 40\n",
     "dramsim3": b"0x1040 READ 3\n2000 WRITE 10\n0x40 P_MEM_WR 12\n",
     "ramulator": b"LD 0x1040\nST 8192\nR 0x40\n0x80 W\n",
 }
@@ -130,8 +141,10 @@ def traces() -> dict[str, bytes]:
         "recorded": recorded(),
         "seekable": seekable(recorded()),
         "pmemcheck": PMEMCHECK,
+        "pmemcheck-stacks": STACKS,
         "champsim": instructions,
         "champsim-gz": gzip.compress(instructions, mtime=0),
         "champsim-xz": lzma.compress(instructions),
+        "champsim-bz2": bz2.compress(instructions),
         **LINES,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import struct
@@ -69,6 +70,15 @@ _CASES: dict[str, bytes] = {
     "champsim-gz: damaged": gzip.compress(_INSTRUCTIONS)[:-6] + b"\x00" * 6,
     "champsim-xz: truncated": lzma.compress(_INSTRUCTIONS)[:-9],
     "champsim-xz: damaged": lzma.compress(_INSTRUCTIONS)[:-40] + b"\xff" * 40,
+    "champsim-bz2: truncated": bz2.compress(_INSTRUCTIONS)[:-9],
+    "champsim-bz2: damaged": bz2.compress(_INSTRUCTIONS)[:-40] + b"\xff" * 40,
+    "pmemcheck-stacks: bad frame": _record_of_log(b"STORE;0x10000040;0x1;0x8;0x10: main"),
+    "pmemcheck-stacks: endless frame": _record_of_log(b"STORE;0x10000040;0x1;0x8;0x10: " + b"f" * 70_000 + b" (a.c:1)"),
+    "prospero: truncated": samples.LINES["prospero"][:-4],
+    "prospero: huge size": b"1 W 64 8\n2 W 64 4097\n",
+    "prospero: huge address": b"1 W 64 8\n2 W 18446744073709551615 2\n",
+    "dramsim2: unknown word": samples.LINES["dramsim2"] + b"0x40 P_IO_RD 50\n",
+    "dramsim2: first line": b"0x40 P_IO_RD 50\n",
     "nvmain: truncated": b"NVMV0\n10 R 0x1040 0 0\n12 W",
     "nvmain: other byte order": _swapped_words(samples.LINES["nvmain"], 4),
     "nvmain: cycle beyond the end of time": b"10 R 0x1040 0 0\n18446744073709551615 R 0x1040 0 0\n",
@@ -116,6 +126,7 @@ _IDLE = samples.instruction()
 _BOMBS: dict[str, Callable[[], bytes]] = {
     "lines in gzip": lambda: _repeated(gzip.compress, b"LD 0x40\n", _BLANK, b"LD 0x\n"),
     "lines in xz": lambda: _repeated(lzma.compress, b"LD 0x40\n", _BLANK, b"LD 0x\n"),
+    "lines in bzip2": lambda: _repeated(bz2.compress, b"LD 0x40\n", _BLANK, b"LD 0x\n"),
     "instructions in gzip": lambda: _repeated(gzip.compress, _IDLE * 64, _IDLE, b"\xff" * 64),
     "instructions in xz": lambda: _repeated(lzma.compress, _IDLE * 64, _IDLE, b"\xff" * 64),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import sys
@@ -31,14 +32,21 @@ def seeds() -> dict[str, list[bytes]]:
     packed = [b"\1" + frame[4:], b"\1" + traces["seekable"][4:], b"\2" + gzip.compress(stream, mtime=0)[3:]]
     unchecked = [lzma.compress(text, check=lzma.CHECK_NONE) for text in (samples.LINES["nvmain"], traces["champsim"])]
     packed += [b"\3" + xz[6:] for xz in unchecked]
+    packed += [b"\4" + bz2.compress(text)[4:] for text in (samples.LINES["prospero"], traces["champsim"])]
     packed += [b"\2" + traces["champsim-gz"][3:], b"\1" + samples.zstd_frame(samples.PMEMCHECK)[4:]]
     table = traces["seekable"]
     return {
         "recorded": [stream, *records, b"".join(records)],
         "seekable": [b"\0" + table, b"\1" + table[-17:], b"\2" + table[-17:-9], b"\0" + b"".join(records)],
-        "pmemcheck": [samples.PMEMCHECK, log, *samples.PMEMCHECK.split(b"|")],
+        "pmemcheck": [
+            samples.PMEMCHECK,
+            samples.STACKS,
+            log,
+            *samples.PMEMCHECK.split(b"|"),
+            *samples.STACKS.split(b"|"),
+        ],
         "champsim": [traces["champsim"], traces["champsim"][:64]],
-        "lines": [bytes([head]) + text for text in samples.LINES.values() for head in range(6)],
+        "lines": [bytes([head]) + text for text in samples.LINES.values() for head in range(8)],
         "compressed": packed,
         "detect": list(traces.values()),
         "design": [*designs, mine, mine + b"\0counter_coalescing=off\nrecovery=[]"],

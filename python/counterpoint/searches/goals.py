@@ -16,7 +16,7 @@ from ..contract.request import Variant, check_numbers, count, literal
 from ..contract.request import given as of_kind
 from ..contract.spec_files import GoalsFile, LimitTable, ObjectiveTable, Over, PromiseTable, keys_of
 from ..runs import matrix
-from ..system.paths import is_file
+from ..system.paths import is_there
 from ..system.units import near
 from ..verbs import api, catalogue, comparison
 from . import figures
@@ -449,7 +449,7 @@ def check_workload(work: str, place: str = "") -> None:
     known = [one.name for one in catalogue.workloads()]
     if work in known:
         return
-    if not is_file(work):
+    if not is_there(work):
         what = f"workload '{work}' does not exist and is not a trace file"
         raise InputError(f"{place}{what}{near(work, known)}")
     if _engine.trace_kind(work) == "lines":

@@ -17,6 +17,14 @@ def is_file(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def is_there(path: str) -> bool:
+    """Whether there is anything at `path`; an empty text, or one that cannot be a path, names nothing."""
+    try:
+        return path != "" and Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
 def is_folder(path: str | os.PathLike[str]) -> bool:
     """Whether `path` is a folder; a text that cannot be a path is not."""
     try:

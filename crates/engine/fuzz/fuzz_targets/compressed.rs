@@ -7,7 +7,7 @@ use counterpoint_engine::message::ProgramForm;
 use counterpoint_fuzz::{replay, replay_lines};
 use libfuzzer_sys::fuzz_target;
 
-const MAGICS: [&[u8]; 4] = [b"", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08", b"\xfd7zXZ\x00"];
+const MAGICS: [&[u8]; 5] = [b"", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08", b"\xfd7zXZ\x00", b"BZh9"];
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };

@@ -30,7 +30,7 @@ pub fn is_sentence(error: &impl std::fmt::Display) {
 /// Replays `bytes` as a recorded program in `form`, if they are one: both passes, and the memory that it starts from.
 pub fn replay(bytes: &[u8], form: ProgramForm) {
     let strict = Trace::from_bytes("fuzz", bytes, false);
-    let trace = match Trace::from_bytes("fuzz", bytes, true) {
+    let mut trace = match Trace::from_bytes("fuzz", bytes, true) {
         Ok(trace) => trace,
         Err(error) => {
             is_sentence(&error);
@@ -41,6 +41,10 @@ pub fn replay(bytes: &[u8], form: ProgramForm) {
     assert_eq!(strict.is_ok(), trace.summary().cut_off.is_none());
     let base = trace.base();
     assert!((0..64).all(|line| base.line(Line(line)).is_some() == base.populated(Line(line))));
+    if let Err(error) = trace.watch_sites() {
+        // Not every format tells where operations come from.
+        is_sentence(&error);
+    }
     let mut program = trace.program(form).expect("bytes in memory open again");
     let mut buffer = OpBuffer::default();
     for _ in 0..FILLS_MAX {

@@ -30,14 +30,14 @@ struct Prepared {
 /// `lines` if `path` is a trace of memory lines, `program` for every other trace, even if the file does not exist.
 ///
 /// # Errors
-/// The file cannot be read or is not a trace.
+/// It is there, but cannot be read, is no regular file or is not a trace.
 pub fn trace_kind(path: &str) -> Result<&'static str, ConfigError> {
     Ok(if open(path, &Arc::default())?.is_some() { "lines" } else { "program" })
 }
 
 /// The trace of lines at `path`, if it is one.
 pub(super) fn open(path: &str, cancel: &Arc<AtomicBool>) -> Result<Option<LineTrace>, ConfigError> {
-    if workload::find(path).is_some() || !Path::new(path).is_file() {
+    if workload::find(path).is_some() || !Path::new(path).exists() {
         return Ok(None);
     }
     LineTrace::open(Path::new(path), cancel)

@@ -3,6 +3,7 @@
 //! ```text
 //! operations with their sites -> cpu -> observer stream -> watch (counts and times of each site)
 //! sites (code and its callers, as the recording has them) -> lines (what the object files say) -> merged by line
+//! sites (functions and lines, as the recording tells them) -> told (which of them to show)     -> merged by line
 //! ```
 //!
 //! Only observes: a run has the same events with or without it.
@@ -10,6 +11,7 @@
 mod object_file;
 mod site_times;
 mod source_lines;
+mod told;
 mod wrappers;
 
 #[cfg(test)]

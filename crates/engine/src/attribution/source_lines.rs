@@ -3,6 +3,7 @@
 //! program, with or without debug information of libpmem, and so is a flush by an intrinsic of the compiler.
 
 use super::object_file::{Found, find};
+use super::told;
 use crate::message::Site;
 use crate::trace::{Frame, Sites};
 use rustc_hash::FxHashMap;
@@ -74,7 +75,10 @@ pub fn places(sites: &Sites, wrappers: &BTreeSet<String>) -> Vec<Place> {
         let answers = find(path, &offsets);
         found.extend(offsets.iter().map(|&offset| Frame { object: Some(object), offset }).zip(answers));
     }
-    let shown = numbers.map(|site| place(sites, sites.frames(site), &found, wrappers));
+    let shown = numbers.map(|site| match sites.told(site) {
+        [] => place(sites, sites.frames(site), &found, wrappers),
+        frames => told::place(frames, wrappers),
+    });
     std::iter::once(Place::unknown()).chain(shown).collect()
 }
 
@@ -85,7 +89,7 @@ pub fn place_of(places: &[Place], site: Site) -> &Place {
 }
 
 /// Whether a function is one of `wrappers`, by its name without namespace and parameters.
-fn is_wrapper(function: Option<&str>, wrappers: &BTreeSet<String>) -> bool {
+pub(super) fn is_wrapper(function: Option<&str>, wrappers: &BTreeSet<String>) -> bool {
     let Some(whole) = function else { return false };
     let name = whole.split(['(', '<']).next().unwrap_or(whole);
     wrappers.contains(name.rsplit("::").next().unwrap_or(name)) || wrappers.contains(whole)
@@ -106,7 +110,6 @@ pub(super) fn place(
         let of_frame = |frame| found.get(frame).into_iter().flat_map(|found| &found.sources);
         frames.iter().flat_map(move |frame| of_frame(frame).map(move |source| (frame, source)))
     };
-    let of_the_system = |path: &str| OF_THE_SYSTEM.iter().any(|folder| path.starts_with(folder));
     let own = || {
         with_line().filter(|(frame, source)| {
             !of_the_system(&source.file) && !object_of(frame).is_some_and(|path| of_the_system(&path))
@@ -132,6 +135,11 @@ pub(super) fn place(
     Place { text, source: None, function: symbol.map(|(name, _)| name), object }
 }
 
-fn file_name(path: &str) -> &str {
+/// Whether a source or object file does not belong to the program.
+pub(super) fn of_the_system(path: &str) -> bool {
+    OF_THE_SYSTEM.iter().any(|folder| path.starts_with(folder))
+}
+
+pub(super) fn file_name(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
 }

@@ -60,7 +60,8 @@ impl Source {
             return Ok(Source::Workload(Box::new(plan)));
         }
         let path = Path::new(&config.workload);
-        if path.is_file() {
+        // What is there but is no regular file is refused as a trace.
+        if path.exists() {
             if let Some(omission) = config.leave_out {
                 return Err(ConfigError(format!(
                     "leave_out {}: trace {} is a recorded program, which can leave nothing out",

@@ -2,7 +2,7 @@
 //! text line, or the form of a binary record.
 
 use super::champsim;
-use super::lines::LineFormat;
+use super::lines::{FirstLine, LineFormat};
 use super::recorded::MAGIC;
 use crate::kernel::ConfigError;
 
@@ -31,18 +31,22 @@ pub(super) fn detect(name: &str, head: &[u8], whole: bool, unreadable: bool) -> 
     if (head.is_empty() && unreadable) || is_valgrind(head) {
         return Ok(Format::Pmemcheck);
     }
-    if let Some(format) = LineFormat::of(head, whole) {
+    let first = FirstLine::of(head, whole);
+    if let Some(format) = first.as_ref().and_then(LineFormat::of) {
         return Ok(Format::Lines(format));
     }
     if champsim::begins_like(head) {
         return Ok(Format::Champsim);
     }
+    if let Some(wrong) = first.and_then(|line| line.wrong(name)) {
+        return Err(wrong);
+    }
     let shown = &head[..head.len().min(QUOTED_BYTES_MAX)];
     let dots = if shown.len() < head.len() { "..." } else { "" };
     Err(ConfigError(format!(
         "{name}: not a trace: expected a recording of counterpoint, a store log of pmemcheck, a ChampSim trace, or lines \
-         of NVMain (cycle R|W address data thread), DRAMsim3 (address READ|WRITE cycle) or Ramulator (LD|ST address), \
-         found \"{}{dots}\"",
+         of NVMain (cycle R|W address data thread), Prospero (cycle R|W address size), DRAMSim2 or DRAMsim3 (address \
+         READ|WRITE cycle) or Ramulator (LD|ST address), found \"{}{dots}\"",
         shown.escape_ascii()
     )))
 }

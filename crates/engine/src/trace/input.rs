@@ -1,13 +1,14 @@
-//! The source of a trace: a file or bytes in memory, plain or compressed (zstd, gzip, xz). Compression and format are
-//! detected from the content, not from the name.
+//! The source of a trace: a file or bytes in memory, plain or compressed (zstd, gzip, xz, bzip2). Compression and format
+//! are detected from the content, not from the name.
 
 use super::detect::{Format, detect};
 use super::lines::LineFormat;
 use super::recording::Recording;
 use super::{champsim, pmemcheck, recorded};
 use crate::kernel::ConfigError;
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,6 +19,9 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 /// The first bytes of an xz stream (xz file format 1.2.1, section 2.1.1.1).
 const XZ_MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0x00];
+/// The first bytes of a bzip2 stream, which the size of its blocks follows: a digit from 1 to 9, in 100,000 bytes. The
+/// decoder allocates 4 bytes for each byte of a block.
+const BZIP2_MAGIC: [u8; 3] = *b"BZh";
 /// The largest accepted zstd window, log2 of bytes: 128 MiB, which the zstd tool itself accepts by default. The window
 /// is the only memory that a frame's header can make the decoder allocate.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
@@ -72,8 +76,10 @@ impl TraceInput {
     pub fn file(path: &Path, cancel: Arc<AtomicBool>) -> Result<Self, ConfigError> {
         let metadata = std::fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
         if !metadata.is_file() {
-            let path = path.display();
-            return Err(ConfigError(format!("{path}: a trace is read twice and must be a regular file")));
+            let (path, kind) = (path.display(), kind_of(metadata.file_type()));
+            return Err(ConfigError(format!(
+                "{path}: a trace is read several times, so it must be a regular file, and this is {kind}"
+            )));
         }
         Ok(TraceInput { place: Place::File(path.to_path_buf()), cancel })
     }
@@ -155,7 +161,24 @@ pub(super) fn decompressed(input: impl BufRead + Send + 'static) -> io::Result<B
         let decoder = liblzma::bufread::XzDecoder::new_stream(input, stream.map_err(io::Error::from)?);
         return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
     }
+    if head.strip_prefix(&BZIP2_MAGIC).and_then(|size| size.first()).is_some_and(|size| matches!(size, b'1'..=b'9')) {
+        let decoder = bzip2::bufread::MultiBzDecoder::new(input);
+        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
+    }
     Ok(Box::new(input))
+}
+
+/// What a path that is no regular file names.
+fn kind_of(file: FileType) -> &'static str {
+    if file.is_dir() {
+        "a folder"
+    } else if file.is_fifo() {
+        "a pipe"
+    } else if file.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
 }
 
 /// Whether `error` is how a decoder reports that compressed input was cut off.

@@ -3,7 +3,7 @@
 //! ```text
 //! file, plain or compressed -> input -> detect -> a recording (one of the formats) -> program (operations)
 //!   recorded/   our own recorder's stream: everything that the program did to persistent memory
-//!   pmemcheck/  the store log of a Valgrind tool: stores, flushes and fences
+//!   pmemcheck/  the store log of a Valgrind tool: stores, flushes and fences; with stacks, places of stores
 //!   champsim    instructions with the addresses of their operands
 //!   lines/      memory lines without a program, which drive the controller alone
 //! ```
@@ -41,6 +41,7 @@ mod recording;
 mod sites;
 mod steps;
 mod summary;
+mod told;
 
 #[cfg(test)]
 mod tests;
@@ -62,6 +63,7 @@ pub use recording::{AnnotationKind, Expected, FlushKind, StoreWay};
 pub use sites::{Frame, Sites};
 pub use steps::{Done, FenceBy, FileLine, Pointer, Spot, Step, Steps, StepsRead};
 pub use summary::{CutOff, TraceFile, TraceSummary};
+pub use told::Told;
 
 /// A checked recording. Cheap to share: programs made from it read the source again.
 #[derive(Debug)]
@@ -70,6 +72,7 @@ pub struct Trace {
     summary: TraceSummary,
     pages: Pages,
     of_files: bool,
+    tells_sites: bool,
     failure: Arc<OnceLock<ConfigError>>,
     sites: Option<Arc<OnceLock<Sites>>>,
     omitted: Omitted,
@@ -97,12 +100,13 @@ impl Trace {
     fn check(source: TraceInput, allow_truncated: bool) -> Result<Trace, ConfigError> {
         let mut recording = source.recording()?;
         let (summary, pages) = summary::summarise(&mut *recording, allow_truncated)?;
-        let of_files = recording.of_files();
+        let (of_files, tells_sites) = (recording.of_files(), recording.tells_sites());
         Ok(Trace {
             source,
             summary,
             pages,
             of_files,
+            tells_sites,
             failure: Arc::default(),
             sites: None,
             omitted: Omitted::default(),
@@ -134,6 +138,7 @@ impl Trace {
             summary: self.summary.clone(),
             pages: self.pages.clone(),
             of_files: self.of_files,
+            tells_sites: self.tells_sites,
             failure: Arc::default(),
             sites: None,
             omitted,
@@ -195,8 +200,8 @@ impl Trace {
     /// # Errors
     /// The recording does not have this information.
     pub fn watch_sites(&mut self) -> Result<(), ConfigError> {
-        let mut recording = self.source.recording()?;
-        if !recording.watch_sites() {
+        if !self.tells_sites {
+            let recording = self.source.recording()?;
             let (name, (what, _)) = (recording.name(), recording.kind());
             return Err(ConfigError(format!("{name}: by_line: a {what} does not tell where in the program it was")));
         }

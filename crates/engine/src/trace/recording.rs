@@ -179,10 +179,12 @@ pub(super) trait Recording: Send {
     fn offset(&self) -> u64;
     /// The totals so far.
     fn totals(&self) -> Totals;
-    /// From now on, [`Recording::site`] returns where acts come from. Returns false if the format does not have this.
-    fn watch_sites(&mut self) -> bool {
+    /// Whether the records so far say where acts come from.
+    fn tells_sites(&self) -> bool {
         false
     }
+    /// From now on, [`Recording::site`] returns where acts come from.
+    fn watch_sites(&mut self) {}
     /// The site that the newest act comes from.
     fn site(&mut self) -> Site {
         NO_SITE

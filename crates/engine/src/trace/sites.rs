@@ -1,6 +1,7 @@
 //! The places in the recorded program that its operations come from: a number for each program counter with its
 //! callers, and the meaning of the number in terms of object files, which stays valid when mappings change.
 
+use super::told::{Stack, Told};
 use crate::message::{NO_SITE, Site};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -34,6 +35,8 @@ pub struct Sites {
     pub objects: Vec<Vec<u8>>,
     /// By number from 1: the code and its callers, innermost first.
     frames: Vec<Arc<[Frame]>>,
+    /// The same as the recording tells it, if it names no code to look up.
+    told: Vec<Stack>,
 }
 
 impl Sites {
@@ -41,17 +44,27 @@ impl Sites {
     #[cfg(test)]
     pub(crate) fn made_of(objects: &[&[u8]], frames: &[&[Frame]]) -> Self {
         let objects = objects.iter().map(|path| path.to_vec()).collect();
-        Sites { objects, frames: frames.iter().map(|&frames| frames.into()).collect() }
+        Sites { objects, frames: frames.iter().map(|&frames| frames.into()).collect(), told: Vec::new() }
+    }
+
+    /// The table of a recording that tells its places.
+    pub(super) fn told_by(told: Vec<Stack>) -> Self {
+        Sites { told, ..Sites::default() }
     }
 
     /// The number of sites.
     pub fn count(&self) -> Site {
-        self.frames.len() as Site
+        self.frames.len().max(self.told.len()) as Site
     }
 
     /// The code of `site` and its callers, innermost first; empty if it is not known.
     pub fn frames(&self, site: Site) -> &[Frame] {
         (site as usize).checked_sub(1).and_then(|index| self.frames.get(index)).map_or(&[], |frames| frames)
+    }
+
+    /// What the recording tells of the code of `site` and its callers, innermost first; empty if it tells nothing.
+    pub fn told(&self, site: Site) -> &[Arc<Told>] {
+        (site as usize).checked_sub(1).and_then(|index| self.told.get(index)).map_or(&[], |frames| frames)
     }
 }
 

@@ -9,9 +9,11 @@ from typing import Any, Literal, TypeAlias
 
 from . import behaviour
 
-LineFormat: TypeAlias = Literal["nvmain", "dramsim3", "ramulator"]
+LineFormat: TypeAlias = Literal["nvmain", "prospero", "dramsim2", "dramsim3", "ramulator"]
 """The format of a line trace, by its simulator. `nvmain`: `cycle R|W address data thread`, with or without a first line
-`NVMV1`; `dramsim3`: `address READ|WRITE cycle`; `ramulator`: `LD|ST address`, `R|W address` or `address R|W`."""
+`NVMV1`; `prospero`: `cycle R|W address size`, SST's text traces; `dramsim2`: `address P_FETCH|P_MEM_RD|P_MEM_WR|...
+cycle`, and `IFETCH`: DRAMSim2's k6 and mase traces; `dramsim3`: `address READ|WRITE cycle`; `ramulator`: `LD|ST
+address`, `R|W address` or `address R|W`."""
 
 
 @dataclass(frozen=True, slots=True)

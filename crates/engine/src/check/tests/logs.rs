@@ -39,6 +39,19 @@ fn log_has_no_places() {
 }
 
 #[test]
+fn log_with_stacks_has_the_places_of_stores() {
+    let stored = |address: &str, frames: &str| format!("|STORE;{address};0x1;0x8{frames}");
+    let insert = stored(
+        "0x1000",
+        ";0x48B10E4: memcpy (vg_replace_strmem.c:7);0x109A3F: insert (list.c:44);0x109B01: main (list.c:90)",
+    );
+    let remove = stored("0x1040", ";0x109A5F: remove (list.c:60);0x109B01: main (list.c:91)");
+    let found = log(&[insert, remove, "|FENCE".to_owned()].concat());
+    let lost = |place: &str| ("never-flushed", place.to_owned(), 1);
+    assert!(found.contains(&lost("list.c:44")) && found.contains(&lost("list.c:60")), "{found:?}");
+}
+
+#[test]
 fn flush_of_a_range_is_one_of_each_line() {
     let stored = "|STORE;0x1000;0x1;0x8|STORE;0x1040;0x1;0x8";
     assert_eq!(log(&format!("{stored}|FLUSH;0x1038;0x10|FENCE")), []);

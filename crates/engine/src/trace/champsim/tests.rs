@@ -83,13 +83,29 @@ fn instruction_with_two_loads_and_a_store_counts_once() {
 }
 
 #[test]
+fn instruction_that_reads_and_changes_a_word_is_one() {
+    let word = |number: u64| 0x7fff_0000_0000 + 8 * number;
+    let one = |number| instruction(0x40_0000 + 4 * number, &[word(number), word(number) + (1 << 16)], &[word(number)]);
+    let trace = Trace::from_bytes("t", (0..1000).flat_map(one).collect::<Vec<u8>>(), false).unwrap();
+    let summary = trace.summary();
+    assert_eq!((summary.instructions, summary.loads, summary.stores), (1000, 2000, 1000));
+    let operations = operations_of(&trace, ProgramForm::Plain);
+    assert_eq!(operations.len(), 3000);
+    assert!(
+        joined_of(&trace, ProgramForm::Plain).iter().enumerate().all(|(number, &joined)| joined == (number % 3 > 0))
+    );
+}
+
+#[test]
 fn compressed_traces_are_the_same() {
     let wanted = operations_of(&Trace::from_bytes("t", program(), false).unwrap(), ProgramForm::Plain);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&program()).unwrap();
     let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 6);
     xz.write_all(&program()).unwrap();
-    for packed in [gzip.finish().unwrap(), xz.finish().unwrap()] {
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    bzip2.write_all(&program()).unwrap();
+    for packed in [gzip.finish().unwrap(), xz.finish().unwrap(), bzip2.finish().unwrap()] {
         assert_eq!(operations_of(&Trace::from_bytes("t", packed, false).unwrap(), ProgramForm::Plain), wanted);
     }
 }

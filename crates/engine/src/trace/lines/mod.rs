@@ -26,6 +26,10 @@ const QUOTED_BYTES_MAX: usize = 60;
 pub enum LineFormat {
     /// `cycle R|W address data thread`, with or without a first line `NVMV1`.
     Nvmain,
+    /// `cycle R|W address size`, SST's text traces.
+    Prospero,
+    /// `address P_FETCH|P_MEM_RD|P_MEM_WR|... cycle`, and `IFETCH`: DRAMSim2's k6 and mase traces.
+    Dramsim2,
     /// `address READ|WRITE cycle`.
     Dramsim3,
     /// `LD|ST address`, `R|W address` or `address R|W`.
@@ -37,32 +41,50 @@ impl LineFormat {
     pub fn name(self) -> &'static str {
         match self {
             LineFormat::Nvmain => "NVMain",
+            LineFormat::Prospero => "Prospero",
+            LineFormat::Dramsim2 => "DRAMSim2",
             LineFormat::Dramsim3 => "DRAMsim3",
             LineFormat::Ramulator => "Ramulator",
         }
     }
 
-    /// The format of text that begins with `head`; `whole`: nothing follows.
-    pub(super) fn of(head: &[u8], whole: bool) -> Option<Self> {
-        let mut rest = head;
+    /// The format of a trace with this first line.
+    pub(super) fn of(first: &FirstLine<'_>) -> Option<Self> {
+        parse::format_of(first.text)
+    }
+}
+
+/// The first line of a text that is not blank.
+pub(super) struct FirstLine<'a> {
+    text: &'a [u8],
+    number: u64,
+    at: u64,
+}
+
+impl<'a> FirstLine<'a> {
+    /// The first line of text that begins with `head`; `whole`: nothing follows.
+    pub fn of(head: &'a [u8], whole: bool) -> Option<Self> {
+        let (mut number, mut at) = (1, 0);
         loop {
-            let (line, more) = match rest.iter().position(|&byte| byte == b'\n') {
-                Some(end) => (&rest[..end], &rest[end + 1..]),
-                None if whole => (rest, &[][..]),
+            let rest = &head[at..];
+            let (text, next) = match rest.iter().position(|&byte| byte == b'\n') {
+                Some(end) => (&rest[..end], at + end + 1),
+                None if whole => (rest, head.len()),
                 None => return None,
             };
-            if parse::nvmain_version(line).is_some() {
-                return Some(LineFormat::Nvmain);
+            if !parse::is_blank(text) {
+                return Some(FirstLine { text, number, at: at as u64 });
             }
-            if !parse::is_blank(line) {
-                let formats = [LineFormat::Nvmain, LineFormat::Dramsim3, LineFormat::Ramulator];
-                return formats.into_iter().find(|&format| parse::access(format, false, line).is_ok());
-            }
-            if more.is_empty() {
+            if next == head.len() {
                 return None;
             }
-            rest = more;
+            (number, at) = (number + 1, next);
         }
+    }
+
+    /// What is wrong with the line, if it is like one of a format but no good one.
+    pub fn wrong(&self, name: &str) -> Option<ConfigError> {
+        parse::expected_of(self.text).map(|expected| malformed(name, self.number, self.at, expected, self.text))
     }
 }
 
@@ -123,19 +145,9 @@ impl LineTrace {
     /// It can no longer be opened.
     pub fn reader(&self) -> Result<LineReader, ConfigError> {
         let Opened { name, input, read, .. } = self.source.open()?;
-        let (text, cycle) = (Vec::new(), 0);
-        Ok(LineReader {
-            name,
-            input,
-            read,
-            format: self.format,
-            old_data: false,
-            text,
-            lines: 0,
-            at: 0,
-            next: 0,
-            cycle,
-        })
+        let (text, due) = (Vec::new(), None);
+        let (format, old_data) = (self.format, false);
+        Ok(LineReader { name, input, read, format, old_data, text, lines: 0, at: 0, next: 0, cycle: 0, due })
     }
 }
 
@@ -152,6 +164,8 @@ pub struct LineReader {
     at: u64,
     next: u64,
     cycle: u64,
+    /// The second access of the newest line.
+    due: Option<LineAccess>,
 }
 
 impl LineReader {
@@ -165,6 +179,9 @@ impl LineReader {
     /// # Errors
     /// One sentence with the file, the number of the line, its byte offset and what was expected there.
     pub fn next_access(&mut self) -> Result<Option<LineAccess>, ConfigError> {
+        if let Some(due) = self.due.take() {
+            return Ok(Some(due));
+        }
         loop {
             if !self.read_line()? {
                 return Ok(None);
@@ -177,31 +194,29 @@ impl LineReader {
             {
                 match version {
                     0 | 1 if self.lines == 1 => self.old_data = version == 1,
-                    _ => return Err(self.malformed(Expected("NVMV0 or NVMV1, in the first line only"))),
+                    _ => return Err(self.malformed(parse::NVMAIN_VERSION)),
                 }
                 continue;
             }
-            let access = match parse::access(self.format, self.old_data, &self.text) {
-                Ok(access) => access,
+            let [access, second] = match parse::accesses(self.format, self.old_data, &self.text) {
+                Ok(accesses) => accesses,
                 Err(expected) => return Err(self.malformed(expected)),
             };
+            let Some(access) = access else { continue };
             if let Some(cycle) = access.cycle {
                 if cycle < self.cycle {
                     return Err(self.malformed(Expected("a cycle no earlier than that of the line before")));
                 }
                 self.cycle = cycle;
             }
+            self.due = second;
             return Ok(Some(access));
         }
     }
 
     /// An error about the newest line.
     pub fn malformed(&self, expected: Expected) -> ConfigError {
-        let shown = &self.text[..self.text.len().min(QUOTED_BYTES_MAX)];
-        let dots = if shown.len() < self.text.len() { "..." } else { "" };
-        let (name, line, at) = (&self.name, self.lines, self.at);
-        let found = shown.escape_ascii();
-        ConfigError(format!("{name}: line {line} at byte {at}: expected {}, found \"{found}{dots}\"", expected.0))
+        malformed(&self.name, self.lines, self.at, expected, &self.text)
     }
 
     /// Fills `text` with the next line, without its end; returns false if there is none.
@@ -228,4 +243,11 @@ impl LineReader {
         }
         Ok(true)
     }
+}
+
+fn malformed(name: &str, line: u64, at: u64, expected: Expected, text: &[u8]) -> ConfigError {
+    let shown = &text[..text.len().min(QUOTED_BYTES_MAX)];
+    let dots = if shown.len() < text.len() { "..." } else { "" };
+    let found = shown.escape_ascii();
+    ConfigError(format!("{name}: line {line} at byte {at}: expected {}, found \"{found}{dots}\"", expected.0))
 }

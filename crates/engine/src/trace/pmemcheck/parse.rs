@@ -1,13 +1,14 @@
 //! Parses one record of a pmemcheck store log. Numbers are written as `0x` and lower-case hexadecimal digits.
 
 use super::super::recording::Expected;
+use super::stack;
 
 /// A record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
     /// The program stored the low `size` bytes (1 to 8) of `value`, little-endian, at `address`. Wider stores are
-    /// several records.
-    Store { address: u64, value: u64, size: u8 },
+    /// several records. `stack`: the text of its stack, empty if there is none.
+    Store { address: u64, value: u64, size: u8, stack: &'a [u8] },
     /// The program flushed the cache lines of `[address, address + size)`.
     Flush { address: u64, size: u64 },
     /// The program executed a store fence.
@@ -28,6 +29,8 @@ pub enum Edge {
 }
 
 const STORE: Expected = Expected("STORE;0xaddress;0xvalue;0xsize with 1 to 8 bytes and a value that fits in them");
+const STACK: Expected =
+    Expected("STORE;0xaddress;0xvalue;0xsize and its stack, in which each frame is like ;0x401A3F: main (list.c:44)");
 const FLUSH: Expected = Expected("FLUSH;0xaddress;0xsize");
 const REGISTER_FILE: Expected = Expected("REGISTER_FILE;path;0xbase;0xsize;0xoffset");
 const DEEP_SYNC: Expected = Expected("DEEP_SYNC;0xaddress;0xlength");
@@ -38,7 +41,7 @@ const ANY: Expected =
 /// otherwise nothing may follow.
 pub fn parse(text: &[u8], glued: bool) -> Result<Record<'_>, Expected> {
     let (record, rest) = if let Some(fields) = text.strip_prefix(b"STORE;") {
-        store(fields).ok_or(STORE)?
+        store(fields, glued)?
     } else if let Some(fields) = text.strip_prefix(b"FLUSH;") {
         let ([address, size], rest) = numbers(fields).ok_or(FLUSH)?;
         (Record::Flush { address, size }, rest)
@@ -66,14 +69,18 @@ pub fn parse(text: &[u8], glued: bool) -> Result<Record<'_>, Expected> {
     })
 }
 
-fn store(fields: &[u8]) -> Option<(Record<'_>, &[u8])> {
-    let ([address, value, size], rest) = numbers(fields)?;
+fn store(fields: &[u8], glued: bool) -> Result<(Record<'_>, &[u8]), Expected> {
+    let ([address, value, size], rest) = numbers(fields).ok_or(STORE)?;
     let fits = match size {
         8 => true,
         1..=7 => value >> (8 * size) == 0,
         _ => false,
     };
-    fits.then_some((Record::Store { address, value, size: size as u8 }, rest))
+    if !fits {
+        return Err(STORE);
+    }
+    let (stack, rest) = if rest.starts_with(b";") { stack::split(rest, glued).ok_or(STACK)? } else { (&[][..], rest) };
+    Ok((Record::Store { address, value, size: size as u8, stack }, rest))
 }
 
 /// A path may contain any byte except the bar, so it ends where three numbers follow.

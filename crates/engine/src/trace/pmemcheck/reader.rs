@@ -153,12 +153,17 @@ impl TraceReader {
         Ok(())
     }
 
-    /// Fills `field` up to the next bar, which is dropped.
+    /// Fills `field` up to the next bar between records, which is dropped.
     fn read_field(&mut self) -> Result<FieldEnd, ConfigError> {
         self.field.clear();
         self.at = self.next;
-        let limit = FIELD_BYTES_MAX as u64 + 1;
-        let result = self.input.by_ref().take(limit).read_until(b'|', &mut self.field);
+        let result = loop {
+            let limit = (FIELD_BYTES_MAX + 1 - self.field.len()) as u64;
+            let result = self.input.by_ref().take(limit).read_until(b'|', &mut self.field);
+            if !matches!(result, Ok(1..)) || self.field.len() > FIELD_BYTES_MAX || !is_in_name(&self.field) {
+                break result;
+            }
+        };
         self.next += self.field.len() as u64;
         match result {
             Ok(_) => {}
@@ -170,7 +175,7 @@ impl TraceReader {
                 return Err(ConfigError(format!("{name}: the log cannot be read further: {error}; {good}")));
             }
         }
-        if self.field.last() == Some(&b'|') {
+        if self.field.last() == Some(&b'|') && !is_in_name(&self.field) {
             self.field.pop();
             return Ok(FieldEnd::Bar);
         }
@@ -181,6 +186,12 @@ impl TraceReader {
         }
         Ok(FieldEnd::Input)
     }
+}
+
+/// Whether the bar that ends `field` is one of a function in the stack of a store: `operator|` or `operator||` of C++. No
+/// record ends in this way.
+fn is_in_name(field: &[u8]) -> bool {
+    field.starts_with(b"STORE;") && (field.ends_with(b"operator|") || field.ends_with(b"operator||"))
 }
 
 fn is_stop(field: &[u8]) -> bool {

@@ -4,10 +4,14 @@ use super::super::lacks::Lack;
 use super::super::mapped_files::{Mappings, Place, RegisteredFile};
 use super::super::marks;
 use super::super::recording::{Act, Deed, Expected, FlushKind, Recording, StoreWay, TakeImage, Totals};
+use super::super::sites::Sites;
+use super::super::told::ToldSites;
 use super::parse::{Edge, Record};
 use super::reader::{Step, TraceReader};
+use super::stack::frames;
 use super::verdict::not_persistent;
 use crate::kernel::ConfigError;
+use crate::message::{NO_SITE, Site};
 use std::ops::Range;
 
 pub struct Walk {
@@ -19,6 +23,11 @@ pub struct Walk {
     mark: Vec<u8>,
     marks: bool,
     marks_set: u64,
+    /// The stack of the newest record, empty if it has none, and whether any record has had one.
+    stack: Vec<u8>,
+    stacks: bool,
+    /// Finds the sites of acts, once they are requested.
+    sites: Option<ToldSites>,
 }
 
 impl Walk {
@@ -30,17 +39,25 @@ impl Walk {
             mark: Vec::new(),
             marks: false,
             marks_set: 0,
+            stack: Vec::new(),
+            stacks: false,
+            sites: None,
         }
     }
 
     /// The next act. Registrations take effect here and are not acts.
     fn next_act(&mut self) -> Result<Act, ConfigError> {
         self.marks = false;
+        self.stack.clear();
         loop {
             let (act, problem) = match self.reader.next_step()? {
                 Step::Stop => return Ok(Act::Over { cut_off: false }),
                 Step::CutOff => return Ok(Act::Over { cut_off: true }),
-                Step::Record(Record::Store { address, value, size }) => {
+                Step::Record(Record::Store { address, value, size, stack }) => {
+                    self.stacks |= !stack.is_empty();
+                    if self.sites.is_some() {
+                        self.stack.extend_from_slice(stack);
+                    }
                     self.stored = (value.to_le_bytes(), usize::from(size));
                     let mapped = self.mappings.check_mapped(address, u64::from(size), OUTSIDE);
                     let act = Act::Store { address, size: u32::from(size), way: StoreWay::Cached };
@@ -104,6 +121,18 @@ impl Recording for Walk {
     }
     fn totals(&self) -> Totals {
         Totals { threads: 1, marks: self.marks_set, ..Totals::default() }
+    }
+    fn tells_sites(&self) -> bool {
+        self.stacks
+    }
+    fn watch_sites(&mut self) {
+        self.sites.get_or_insert_default();
+    }
+    fn site(&mut self) -> Site {
+        self.sites.as_mut().map_or(NO_SITE, |sites| sites.find(&self.stack, frames))
+    }
+    fn take_sites(&mut self) -> Sites {
+        self.sites.take().map(ToldSites::finish).unwrap_or_default()
     }
     fn not_durable(&mut self) -> Option<Vec<Range<u64>>> {
         not_persistent(self.reader.after_stop()?)

@@ -320,9 +320,11 @@ impl Recording for Walk {
         let Meaning { threads, marks_set: marks, status, .. } = self.state;
         Totals { instructions: self.reader.instructions(), threads, marks, status }
     }
-    fn watch_sites(&mut self) -> bool {
-        self.state.sites.get_or_insert_default();
+    fn tells_sites(&self) -> bool {
         true
+    }
+    fn watch_sites(&mut self) {
+        self.state.sites.get_or_insert_default();
     }
     fn in_library(&mut self) -> bool {
         match (&self.state.sites, self.state.pc) {

@@ -129,6 +129,31 @@ fn message_runs_into_a_record() {
 }
 
 #[test]
+fn stacks_change_no_operation() {
+    let frames = ";0x109A3F: insert (list.c:44);0x109B01: std::operator||(int) (x.h:1)0x109B01: main (list.c:90)";
+    let text = format!("{FILE}|STORE;0x10040;0x7;0x8{frames}|STORE;0x10048;0x1;0x1;0x5: ???|FLUSH;0x10040;0x40|FENCE");
+    let wanted = [Store(0x40, vec![7, 0, 0, 0, 0, 0, 0, 0]), Store(0x48, vec![1]), Flush(0x40), Fence];
+    assert_eq!(operations(&open(&log(&text))), wanted);
+    let message = "brk segment overflow in thread #1: can't grow to 0x4854000\n==7== (see section Limitations)\n==7== ";
+    let text = format!("{FILE}|STORE;0x10040;0x7;0x1{frames}{message}|FENCE");
+    let mut trace = open(&log(&text));
+    assert_eq!(operations(&trace), [Store(0x40, vec![7]), Fence]);
+    trace.watch_sites().unwrap();
+    let sites = trace.read_sites().unwrap().unwrap();
+    assert_eq!(sites.count(), 1);
+    let functions: Vec<_> = sites.told(1).iter().map(|told| told.function.as_deref().unwrap()).collect();
+    assert_eq!(functions, ["insert", "std::operator||(int)", "main"]);
+    let bar = open(&log(&format!("{FILE}|STORE;0x10040;0x7;0x1;0x5: a::operator|(int) (x.h:1)|FENCE")));
+    assert_eq!(operations(&bar), [Store(0x40, vec![7]), Fence]);
+}
+
+#[test]
+fn log_without_stacks_tells_no_places() {
+    let message = open(&log(&format!("{FILE}|STORE;0x10040;0x7;0x8"))).watch_sites().unwrap_err().to_string();
+    assert_eq!(message, "t.log: by_line: a log does not tell where in the program it was");
+}
+
+#[test]
 fn nothing_is_read_after_stop() {
     let long = format!("{}\n{}", log("|FENCE"), "stores not made persistent: many\n".repeat(10_000));
     assert_eq!(operations(&open(&long)), [Fence]);

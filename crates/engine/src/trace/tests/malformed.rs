@@ -5,11 +5,15 @@ use crate::trace::Omitted;
 use crate::trace::lines::LineTrace;
 use crate::trace::pmemcheck::TraceReader;
 use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const ANY: &str = "STORE, FLUSH, FENCE, REGISTER_FILE, DEEP_SYNC, STOP, or a marker that ends in .BEGIN or .END";
 const STORE: &str = "STORE;0xaddress;0xvalue;0xsize with 1 to 8 bytes and a value that fits in them";
+const STACK: &str =
+    "STORE;0xaddress;0xvalue;0xsize and its stack, in which each frame is like ;0x401A3F: main (list.c:44)";
 const REGISTER: &str = "REGISTER_FILE;path;0xbase;0xsize;0xoffset";
 
 #[test]
@@ -30,7 +34,10 @@ fn malformed_record_is_named() {
         ("STORE;1;0x1;0x1", STORE),
         ("STORE;0x;0x1;0x1", STORE),
         ("STORE;0x00000000000000001;0x1;0x1", STORE),
-        ("STORE;0x1;0x1;0x1;main.c:5", STORE),
+        ("STORE;0x1;0x1;0x1;main.c:5", STACK),
+        ("STORE;0x1;0x1;0x1;0x40: main (main.c:5);", STACK),
+        ("STORE;0x1;0x1;0x1;", STACK),
+        ("STORE;0x1;0x1;0x1 ", STORE),
         ("STORE;0x1;-0x1;0x1", STORE),
         ("FLUSH;0x1", "FLUSH;0xaddress;0xsize"),
         ("FLUSH;0x1;0x40 ", "FLUSH;0xaddress;0xsize"),
@@ -154,7 +161,24 @@ fn files_too_large_together_are_refused() {
 fn path_that_is_no_file() {
     let folder = std::env::temp_dir();
     let message = Trace::open(&folder, false, &Arc::default()).unwrap_err().to_string();
-    assert_eq!(message, format!("{}: a trace is read twice and must be a regular file", folder.display()));
+    let wanted =
+        format!("{}: a trace is read several times, so it must be a regular file, and this is", folder.display());
+    assert_eq!(message, format!("{wanted} a folder"));
+    let device = Trace::open(Path::new("/dev/null"), false, &Arc::default()).unwrap_err().to_string();
+    assert!(device.ends_with("so it must be a regular file, and this is a device"), "{device}");
+    // Nobody writes to the pipe: opening it would wait for ever.
+    let (reader, writer) = std::io::pipe().unwrap();
+    let pipe = format!("/proc/self/fd/{}", reader.as_raw_fd());
+    for message in [
+        Trace::open(Path::new(&pipe), false, &Arc::default()).unwrap_err().to_string(),
+        LineTrace::open(Path::new(&pipe), &Arc::default()).unwrap_err().to_string(),
+    ] {
+        assert_eq!(
+            message,
+            format!("{pipe}: a trace is read several times, so it must be a regular file, and this is a pipe")
+        );
+    }
+    drop(writer);
     let message = Trace::open(&folder.join("no/such.log"), false, &Arc::default()).unwrap_err().to_string();
     assert!(message.contains("no/such.log: the trace cannot be opened: "), "{message}");
 }

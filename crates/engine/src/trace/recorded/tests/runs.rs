@@ -124,6 +124,19 @@ fn lines_are_known_of_recorded_programs_only() {
 }
 
 #[test]
+fn lines_of_stores_are_known_of_a_log_with_stacks() {
+    let log = b"==7== START|REGISTER_FILE;pool;0x5200000;0x1000;0x0\
+        |STORE;0x5200000;0x7;0x8;0x109A3F: insert (list.c:44);0x109B01: main (list.c:90)|FLUSH;0x5200000;0x40|FENCE|STOP";
+    with(log, "stacks", |path| {
+        let request = json!({"runs": [{"design": "secpm", "workload": path, "by_line": true}]}).to_string();
+        let runs: Value =
+            serde_json::from_str(&api::run_many(&request, 1, &|_, _| {}, &Arc::default()).unwrap()).unwrap();
+        let text = runs.to_string();
+        assert!(text.contains(r#""function":"insert""#) && text.contains(r#""source":"list.c:44""#), "{text}");
+    });
+}
+
+#[test]
 fn crash_finds_nothing_wrong_with_a_design_that_is_right() {
     for (content, name) in [(program(), "crash"), (words_past_the_caches(), "words")] {
         with(&content, name, |path| {
