@@ -65,6 +65,6 @@ def agrees(program: corpus.Program, out: Path) -> str:
     named = [number for number, cause in enumerate(causes, 1) if marked in places(cause)]
     found = sorted({place for cause in causes for place in places(cause)})
     require(named != [], f"line {program.line} is marked, and the causes name {found}")
-    require(fixed.holds, f"{told(fixed)} of the fixed form fail: {fixed.violations[:1]}")
+    require(fixed.holds is True, f"{told(fixed)} of the fixed form fail: {fixed.violations[:1]}")
     cause = causes[named[0] - 1]
     return f"the engine's: {told(broken)} fail, cause {named[0]} of {len(causes)}, {cause.kind}; {told(fixed)}"
