@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 
 import tutorial
 from counterpoint.verbs.suppressions import load
@@ -58,8 +59,11 @@ def test_its_files_of_suppressions_are_read(tmp_path: Path) -> None:
 
 
 def test_the_workflow_runs_the_script_and_uploads_what_it_writes() -> None:
-    workflow, script = _TITLED[".github/workflows/persistence.yml"], _TITLED["persistence/verify.sh"]
-    assert re.findall(r"run: (FORMAT.*)", workflow) == ["FORMAT=sarif sh persistence/verify.sh"]
-    assert '> "$name.$format"' in script and "sarif_file: ." in workflow
+    workflow, script = yaml.safe_load(_TITLED[".github/workflows/persistence.yml"]), _TITLED["persistence/verify.sh"]
+    steps = workflow["jobs"]["verify"]["steps"]
+    assert "FORMAT=sarif sh persistence/verify.sh" in [step.get("run") for step in steps]
+    (upload,) = [step["with"] for step in steps if "upload-sarif" in step.get("uses", "")]
+    # All that the script writes lies in the current folder.
+    assert upload == {"sarif_file": "."} and '> "$name.$format"' in script
     named = set(re.findall(r"persistence/[\w.]+", script))
     assert named == {"persistence/suppressions.toml", "persistence/baseline.json"}

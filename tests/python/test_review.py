@@ -91,6 +91,7 @@ def test_what_is_suppressed_and_what_suppresses_nothing_is_said(fake: pytest.Mon
     document = json.loads(cli(*words, "--json").out)
     assert (document["holds"], document["unused_suppressions"]) == (True, unused)
     assert [one["function"] for one in document["findings"]] == ["get"]
+    document_types.check("reports/Check.json", document)
     assert document["left_out"] == {"suppressed": [_LOST], "known": [], "of_other_class": []}
     assert unused[0] in cli(*words, "--format", "github").out
 

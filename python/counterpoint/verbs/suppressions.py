@@ -67,7 +67,7 @@ def load(path: str | os.PathLike[str]) -> Suppressions:
 def matches(rule: Suppression, finding: Finding, root: Path) -> bool:
     """Whether a suppression is about a finding."""
     file = source_file(finding.source)
-    relative = None if file is None else below(root, file)
+    relative = None if file is None or rule.file is None else below(root, file)
     function = finding.function
     bare = None if function is None else function.partition("(")[0]
     return (
