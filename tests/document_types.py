@@ -32,7 +32,11 @@ _WRITTEN = "Written by `make contract` from the types in python/counterpoint; do
 
 _FOLDER = Path(__file__).parents[1] / "docs/schema"
 
-FILES: Mapping[str, type] = {"sweep": spec_files.SweepFile, "goals": spec_files.GoalsFile}
+FILES: Mapping[str, type] = {
+    "sweep": spec_files.SweepFile,
+    "goals": spec_files.GoalsFile,
+    "suppressions": spec_files.SuppressionsFile,
+}
 """Files that users write, by the name of the schema."""
 
 DOCUMENTS: Mapping[str, type] = {
@@ -152,7 +156,7 @@ def _file(name: str, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]
             for key, field in of_run.items()
         }
         schema.setdefault("$defs", {})["Range"] = _schema(spec_files.Range, "validation")
-    else:
+    elif name == "goals":
         properties["run"]["properties"] = {
             key: field for key, field in of_run.items() if key not in ("design", "workload")
         }

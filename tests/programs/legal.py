@@ -68,6 +68,6 @@ def agrees(program: corpus.Program, out: Path) -> str:
     require(named != [], f"line {program.line} is marked, and the causes name {found}")
     sentences = [f"{cause.kind}: {cause.sentence}" for cause in causes]
     require(len(causes) == 1, f"one bug has {len(causes)} causes: {sentences}")
-    require(fixed.holds, f"{told(fixed)} of the fixed form fail: {fixed.violations[:1]}")
+    require(fixed.holds is True, f"{told(fixed)} of the fixed form fail: {fixed.violations[:1]}")
     cause = causes[named[0] - 1]
     return f"the engine's: {told(broken)} fail, cause {named[0]} of {len(causes)}, {cause.kind}; {told(fixed)}"

@@ -131,6 +131,7 @@ def crash_document(asked: dict[str, Any]) -> dict[str, Any]:
     return report | {
         "workload": asked["workload"],
         "request": {**stated, **asked},
+        "holds": not violations,
         "crash_points": 1000,
         "nested_points": 640 if again else 0,
         "distinct_states": 321,

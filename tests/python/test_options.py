@@ -28,6 +28,8 @@ from counterpoint.verbs.litmus_suite import _RUN
 _SUBJECT = {"design", "workload"}
 _SHOWN = {"as_json", "out", "top"}
 """What a command does with its results, which no call has."""
+_REVIEW = {"suppressions", "baseline", "only", "show_all"}
+"""What `check` leaves out."""
 
 
 def _keys(kind: Any) -> set[str]:
@@ -76,10 +78,10 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
         (
             "crash",
             options.CrashOptions,
-            _SUBJECT | _SHOWN - {"top"} | {"no_shrink", "no_blame", "by_line"},
+            _SUBJECT | _SHOWN - {"top"} | {"no_shrink", "no_blame", "by_line", "output_format"},
             ("shrink", "blame", "recover_keep"),
         ),
-        ("check", options.CheckOptions, _SHOWN - {"out"} | {"trace", "design"}, ()),
+        ("check", options.CheckOptions, _SHOWN - {"out"} | {"trace", "design", "output_format"} | _REVIEW, ()),
         ("recovery", options.RecoveryOptions, {"as_json", "designs"}, ()),
         ("annotations", options.AnnotationOptions, _SUBJECT | {"as_json"}, ("allow_truncated",)),
         (

@@ -75,7 +75,7 @@ def agrees(program: Program, out: Path) -> str:
         require(found == [(program.kind, place)], f"the causes are {[cause.sentence for cause in causes]}")
         if program.fixed:
             verdict = explored(program, out, fixed=True)
-            require(verdict.holds, f"the fixed form fails: {verdict.violations[:1]}")
+            require(verdict.holds is True, f"the fixed form fails: {verdict.violations[:1]}")
         return f"{program.kind} at {place}"
     _, trace = recorded(program, out, fixed=False)
     checked: Check = counterpoint.check(trace)

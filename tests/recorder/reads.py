@@ -78,7 +78,7 @@ def decided(out: Path, program: Path) -> str:
     recover = f"{program} {{pool}} recover"
     crash = partial(cp.crash, "unencrypted", trace, explore="legal", blame=False)
     plain = crash(recover=recover)
-    require(plain.holds and "Exhaustive:" not in plain.coverage, f"without: {plain.coverage}")
+    require(plain.holds is True and "Exhaustive:" not in plain.coverage, f"without: {plain.coverage}")
     begun = time.monotonic()
     verdict = crash(recover=recover, watch_reads=True)
     seconds = time.monotonic() - begun

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
@@ -11,28 +12,49 @@ from rich.text import Text
 from ..contract.results import Check, Finding
 from ..contract.results.provisos import provisos
 from ..system import units
+from ..verbs.review import Review, library_of
 from .site_table import short_names
 
 
-def check_table(found: Check, top: int) -> RenderableType:
-    """The `top` most frequent findings of each class, and what their kinds mean."""
+def check_table(reviewed: Review, top: int, *, fold: bool = False) -> RenderableType:
+    """The `top` most frequent findings of each class, and what their kinds mean.
+
+    With `fold`, those inside PMDK's libraries are only counted.
+    """
+    found = reviewed.found
     name = units.name_of(found.trace)
     counts = ((found.stores, "store"), (found.flushes, "flush", "es"), (found.fences, "fence"))
     parts: list[RenderableType] = [Text(f"{name}: {', '.join(units.count_of(*count) for count in counts)}")]
     lost = [finding for finding in found.findings if finding.correctness]
     useless = [finding for finding in found.findings if not finding.correctness]
+    left_out = [finding for findings in reviewed.left_out.values() for finding in findings]
     if lost:
-        parts += [Text(""), Text("Stores that a power failure may lose", style="bold"), *_findings(lost, top, False)]
-    else:
-        parts.append(Text("Holds, as far as this check can tell."))
+        parts += [Text(""), Text("Stores that a power failure may lose", style="bold")]
+        parts += _class(lost, top, costs=False, fold=fold)
+    elif reviewed.only != "performance":
+        apart = ", apart from what is not shown" if any(one.correctness for one in left_out) else ""
+        parts.append(Text(f"Holds, as far as this check can tell{apart}."))
     if useless:
         parts += [Text(""), Text("Useless flushes and fences", style="bold")]
-        parts += _findings(useless, top, found.cost is not None)
+        parts += _class(useless, top, costs=found.cost is not None, fold=fold)
     if found.cost is not None:
         whole = f"on {found.cost.design} the program takes {units.time(found.cost.simulated_ns)}"
-        less = f", and without all of these {units.time(found.cost.all_ns)} less" if useless else ""
+        hidden = any(not one.correctness for one in left_out)
+        these = "all useless flushes and fences" if hidden else "all of these"
+        less = f", and without {these} {units.time(found.cost.all_ns)} less" if useless or hidden else ""
         parts += [Text(""), Text(f"{whole[0].upper()}{whole[1:]}{less}.")]
-    return Group(*parts, Text(""), *_scope(found))
+    told = [Text(sentence) for sentence in reviewed.told]
+    return Group(*parts, *([Text(""), *told] if told else []), Text(""), *_scope(found))
+
+
+def _class(findings: Sequence[Finding], top: int, *, costs: bool, fold: bool) -> Iterable[RenderableType]:
+    """The findings of a class; those inside PMDK's libraries as one line for each library."""
+    inside = Counter(library for one in findings if fold and (library := library_of(one)) is not None)
+    own = [one for one in findings if not inside or library_of(one) is None]
+    if own:
+        yield from _findings(own, top, costs)
+    for library, count in sorted(inside.items()):
+        yield Text(f"in {library}: {units.count_of(count, 'finding')} (--all shows them)")
 
 
 def _scope(found: Check) -> Iterable[RenderableType]:

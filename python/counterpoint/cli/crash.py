@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Unpack
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
@@ -11,6 +11,9 @@ from ..contract.options import CrashOptions
 from ..system.errors import Interrupted
 from ..verbs import api
 from . import options, screen
+
+if TYPE_CHECKING:
+    from ..contract.results import Crash
 
 VIOLATED = 1
 
@@ -28,9 +31,11 @@ def crash(
     ] = False,
     out: options.Out = None,
     as_json: options.Json = False,
+    output_format: options.OutputFormat = None,
     **given: Unpack[CrashOptions],
 ) -> None:
     """Cut power after every event, recover, and prove or refute that nothing was lost or leaked."""
+    shown = options.format_of(output_format, as_json)
     if by_line and given.get("recover") is None:
         raise InputError("--by-line: only a recovery of the program's own, --recover, says which memories fail")
     options.say_fewer("--recover-jobs", given.get("recover_jobs"))
@@ -50,12 +55,7 @@ def crash(
         if stop.verdict is None:
             raise
         verdict, interrupted = stop.verdict, True
-    if as_json:
-        screen.print_json(verdict.to_dict())
-    else:
-        from . import crash_table
-
-        screen.output().print(crash_table.verdict(verdict, by_line=by_line), crop=False)
+    _show(verdict, shown, by_line)
     if out is not None:
         from ..report import drawable, write_crash_page, write_json
 
@@ -70,5 +70,19 @@ def crash(
             screen.note(f"trace for Perfetto: {page.with_name('crash.trace.json')}")
     if interrupted:
         screen.stop_interrupted(f"{verdict.crash_points} crash points were tried")
-    if not verdict.holds:
+    if verdict.holds is False:
         raise typer.Exit(VIOLATED)
+
+
+def _show(verdict: Crash, shown: options.Format, by_line: bool) -> None:
+    """Prints a verdict in a format."""
+    if shown == "json":
+        screen.print_json(verdict.to_dict())
+    elif shown == "text":
+        from . import crash_table
+
+        screen.output().print(crash_table.verdict(verdict, by_line=by_line), crop=False)
+    else:
+        from ..report import ci
+
+        screen.print_document(ci.WRITTEN[shown](ci.of_crash(verdict)))

@@ -39,6 +39,9 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
         if crash.left_out is not None:
             sentence += f" But the running machine leaked {units.count_of(crash.left_out.count, 'time')} beside them."
         head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style="green", expand=False)
+    elif crash.holds is None:
+        sentence = "No verdict: the exploration ended before power failed after a store of the program."
+        head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style="yellow", expand=False)
     else:
         sentence = f"Does not hold: {_damage(crash)}."
         head = Panel(Text(sentence), title=Text(subject), title_align="left", border_style="red", expand=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, cast, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_type_hints
 
 import typer
 
@@ -96,6 +96,11 @@ def _parameter(name: str) -> inspect.Parameter:
 
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Format: TypeAlias = Literal["text", "json", "sarif", "junit", "github"]
+OutputFormat: TypeAlias = Annotated[
+    Format | None,
+    typer.Option("--format", help="Print text (the default), what --json prints, or what a service of CI reads."),
+]
 DesignName: TypeAlias = Annotated[
     str, typer.Argument(metavar="DESIGN", help="A name, see `counterpoint designs`, or a design file.")
 ]
@@ -166,6 +171,13 @@ Store: TypeAlias = Annotated[
     typer.Option("--store", metavar="FILE.duckdb", help="Keep what is computed here, and reuse what is there."),
 ]
 Out: TypeAlias = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.")]
+
+
+def format_of(asked: Format | None, as_json: bool) -> Format:
+    """The format that `--format` and `--json` ask for."""
+    if as_json and asked not in (None, "json"):
+        raise InputError(f"--json and --format {asked} contradict each other; give one of them")
+    return "json" if as_json else asked or "text"
 
 
 def names(given: list[str] | None) -> list[str] | None:

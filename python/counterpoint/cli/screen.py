@@ -50,6 +50,11 @@ def print_json(document: dict[str, Any]) -> None:
     print(printable_json(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
+def print_document(text: str) -> None:
+    """A document on standard output, in which the one who wrote it has escaped what must be."""
+    print(text)
+
+
 def print_text(text: str) -> None:
     """Lines on standard output, as they are."""
     print(printable(text, keep="\n"))

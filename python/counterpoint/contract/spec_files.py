@@ -1,4 +1,4 @@
-"""The files that sweeps and searches read, as types: `make contract` publishes a JSON Schema of each."""
+"""The files that sweeps, searches and checks read, as types: `make contract` publishes a JSON Schema of each."""
 
 from __future__ import annotations
 
@@ -131,6 +131,38 @@ class GoalsFile:
     when: tuple[Mapping[str, Any], ...] | None = None
     objectives: Mapping[str, ObjectiveTable | Literal["minimise", "maximise"]] | None = None
     limits: Mapping[str, LimitTable] | None = None
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """Findings of a check that are not shown: those that match every pattern given here.
+
+    In patterns `*` stands for any text, `?` for any character and `[...]` for one of several.
+
+    Attributes:
+        function: pattern of the function, with or without its parameters.
+        file: pattern of the source file: of its whole path, its path below the root of the repository, or its name.
+        object: pattern of the program or library: of its whole path or its name.
+        kind: pattern of the kind of finding.
+        reason: why they are not shown; for whoever reads the file.
+    """
+
+    function: str | None = None
+    file: str | None = None
+    object: str | None = None
+    kind: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class SuppressionsFile:
+    """Findings of a check that are not shown.
+
+    Attributes:
+        suppress: which, each begun by `[[suppress]]`.
+    """
+
+    suppress: tuple[Suppression, ...] | None = None
 
 
 def keys_of(kind: Any) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def drawable(verdict: Crash) -> bool:
     """Whether there is something to draw: a schedule that shows the violations, or the causes of a recorded program."""
     return (
         verdict.causes is not None
-        or verdict.holds
+        or verdict.holds is not False
         or any(violation.schedule is not None for violation in verdict.violations)
     )
 

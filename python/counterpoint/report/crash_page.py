@@ -63,6 +63,8 @@ def render(scene: Mapping[str, Any], verdict: Crash) -> str:
 def outcome(verdict: Crash) -> str:
     """How many crashes failed, in a sentence."""
     crashes = units.count_of(verdict.crash_points, "crash", "es")
+    if verdict.holds is None:
+        return "Nothing was judged: the exploration ended before power failed after a store of the program."
     if verdict.holds:
         leaked = " and nothing leaked" if verdict.secret else ""
         if verdict.left_out is not None:

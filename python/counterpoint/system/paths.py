@@ -33,6 +33,21 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def repository() -> Path:
+    """The root of the repository around the current folder; without one, the current folder."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def below(root: Path, path: str) -> str | None:
+    """`path` relative to `root`, with `/` between its parts; None if it does not lie below."""
+    whole = Path(os.path.normpath(Path.cwd() / path))
+    for start in (root, root.resolve()):
+        if whole != start and whole.is_relative_to(start):
+            return whole.relative_to(start).as_posix()
+    return None
+
+
 def read_bounded(path: str | os.PathLike[str], bytes_max: int, what: str) -> bytes:
     """The content of a file, which may be a pipe or a device, or endless.
 

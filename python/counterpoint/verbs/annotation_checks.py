@@ -62,7 +62,7 @@ class Outcome:
             crash_points=crash.crash_points,
             recovered=crash.recovered,
             rules=tuple(sorted({violation.rule for violation in crash.violations})),
-            sufficient=crash.holds,
+            sufficient=crash.holds is not False,
             first=next(iter(crash.violations), None),
         )
 

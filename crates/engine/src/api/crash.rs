@@ -76,6 +76,7 @@ fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_
     let (asked, again) = (request::stated(&request.answered(&run)), request.again(&run));
     let mut report = call.explore(&run, &exploration, Reach::AsAsked)?;
     report.request = asked;
+    report.holds = report.verdict();
     report.coverage += &request.describe_region();
     report.assumed = run.source.assumed();
     report.trace_lacks = run.source.lacks().to_vec();

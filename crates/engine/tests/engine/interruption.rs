@@ -68,6 +68,7 @@ fn what_is_interrupted_in_a_later_schedule_keeps_the_earlier_ones() {
     // The progress bar shows the transactions of the first schedule, so the last of them is its end.
     let part = interrupted_after(5, &request).unwrap();
     assert!(part["interrupted"] == true && part["crash_points"].as_u64() >= one["crash_points"].as_u64(), "{part}");
+    assert_eq!((&part["holds"], &one["holds"]), (&json!(true), &json!(true)));
 }
 
 #[test]
@@ -77,9 +78,10 @@ fn search_for_the_smallest_run_keeps_the_verdict_when_it_is_interrupted() {
     let part = interrupted_after(41, &request).unwrap();
     let all = whole(&request);
     assert_eq!(part["interrupted"], true);
-    for key in ["crash_points", "recovered", "violations", "coverage"] {
+    for key in ["holds", "crash_points", "recovered", "violations", "coverage"] {
         assert_eq!(part[key], all[key], "{key}");
     }
+    assert_eq!(all["holds"], false);
     assert_eq!((&part["blame"], &all["blame"]["who"]), (&Value::Null, &json!("design")));
 }
 

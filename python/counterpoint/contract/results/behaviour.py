@@ -90,14 +90,7 @@ class Crash(Document, RestsOn):
 
     __slots__ = ()
 
-    violation_count: int
-    internal_errors: tuple[str, ...]
     violations: tuple[Any, ...]
-
-    @property
-    def holds(self) -> bool:
-        """No rule was broken, and the auditors agree with the boot."""
-        return self.violation_count == 0 and not self.internal_errors
 
     @property
     def examples(self) -> tuple[Violation, ...]:

@@ -510,6 +510,8 @@ class Crash(behaviour.Crash):
         seed: seed of every random stream.
         request: what was asked for, with the defaults of its run stated: `design` and `workload`, and those options of
             `crash` on which the verdict depends. Paths are as they were given.
+        holds: whether every rule held and the auditors agree with the boot; None if nothing was judged, because the
+            exploration was ended before the first crash point that follows a store.
         crash_points: number of judged power failures.
         nested_points: number of judged power failures during recovery; those that leave the same state count once.
         distinct_states: number of distinct durable states among the power failures.
@@ -549,6 +551,7 @@ class Crash(behaviour.Crash):
     workload: str
     seed: int
     request: Mapping[str, Any]
+    holds: bool | None
     crash_points: int
     nested_points: int
     distinct_states: int

@@ -319,6 +319,9 @@ pub struct CrashReport {
     /// What was asked for, with the defaults of its run stated: `design` and `workload`, and those options of `crash` on which
     /// the verdict depends. Paths are as they were given.
     pub request: serde_json::Map<String, serde_json::Value>,
+    /// Whether every rule held and the auditors agree with the boot; null if nothing was judged, because the exploration was
+    /// ended before the first crash point that follows a store.
+    pub holds: Option<bool>,
     /// Number of judged power failures.
     pub crash_points: u64,
     /// Number of judged power failures during recovery; those that leave the same state count once.
@@ -399,6 +402,7 @@ impl CrashReport {
             workload: run.workload,
             seed: run.seed,
             request: serde_json::Map::new(),
+            holds: None,
             crash_points: findings.crash_points,
             nested_points: findings.nested_points,
             distinct_states: findings.distinct_states,
@@ -484,5 +488,10 @@ impl CrashReport {
     /// Whether every rule held and there are no internal errors.
     pub fn holds(&self) -> bool {
         self.violation_count == 0 && self.internal_errors.is_empty()
+    }
+
+    /// The same, if anything was judged.
+    pub(crate) fn verdict(&self) -> Option<bool> {
+        self.unjudged.is_none().then(|| self.holds())
     }
 }

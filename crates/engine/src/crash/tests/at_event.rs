@@ -158,3 +158,10 @@ fn what_the_running_machine_leaks_belongs_to_its_event_and_is_told_of_the_others
     assert_eq!(all.left_out, None);
     compare(&run, 0, 29);
 }
+
+#[test]
+fn a_report_has_no_verdict_where_no_crash_point_follows_a_store() {
+    let run = Run::new(design::find("secpm", Variant::Hardened).unwrap(), "queue", 1, &[]);
+    let verdict = |plan| run.explore(&Exploration::of(plan)).verdict();
+    assert_eq!((verdict(CrashPlan::At(1)), verdict(CrashPlan::All)), (None, Some(true)));
+}

@@ -50,6 +50,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         seed: 1,
         request: serde_json::Map::new(),
         fault: None,
+        holds: None,
         crash_points,
         nested_points: 0,
         distinct_states: 0,
