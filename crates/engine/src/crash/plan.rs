@@ -90,7 +90,7 @@ impl CrashPlan {
             CrashPlan::Between { first, last } => (first..=last).contains(&event),
             CrashPlan::Sample(points) => {
                 let reached = |event: u64| u128::from(event) * u128::from(points.get()) / u128::from(total.max(1));
-                event <= total && reached(event) > reached(event - 1)
+                event <= total && reached(event) > reached(event.saturating_sub(1))
             }
         }
     }
