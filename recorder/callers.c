@@ -2,8 +2,8 @@
    Copyright (C) 2026 The Counterpoint developers.
    SPDX-License-Identifier: GPL-2.0-or-later
 
-   Who called the code of an operation: the flush that a program waits for lies in a library, and the reason for it in the
-   program. */
+   Who called the code of an operation: the flush that a program waits for lies in a library, as does the store of a copy,
+   and the reason for it in the program. */
 
 #include "recorder.h"
 #include "pub_tool_stacktrace.h"

@@ -7,7 +7,8 @@
       instrument.c  marks the accesses of translated code
       accesses.c    sees one at run time and records it, if it meets persistent memory
       mappings.c    knows which memory is persistent, and of which file (files.c) it is
-      callers.c     who called the code that flushes, fences or stores past the caches
+      outside.c     which code is not the program's own
+      callers.c     who called the code that flushes, fences or stores past the caches, and code that is not the program's own
       syscalls.c    what the kernel did to mappings and files
       requests.c    what the program says of itself; printed.c: by what it prints
       unrecorded.c  what the stream lacks
@@ -44,6 +45,7 @@ typedef enum {
    TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD, TAG_CALLERS, TAG_CALLERS_AGAIN,
    TAG_LOAD = 0x10, TAG_STORE, TAG_NT_STORE, TAG_ATOMIC, TAG_CLWB, TAG_CLFLUSHOPT, TAG_CLFLUSH,
    TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE, TAG_COUNTER_WRITEBACK, TAG_COUNTER_ATOMIC, TAG_LOCKED,
+   TAG_CALLED_STORE,
    TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH, TAG_LACKS,
    TAG_END = 0x7f
 } Tag;
@@ -142,6 +144,8 @@ void field_text(const HChar* text);
 void field_bytes(const UChar* bytes, SizeT length);
 /* What follows is executed by this thread. */
 void by_thread(UInt thread);
+/* The next operation is of this thread and code: writes THREAD and CALLERS if they are needed. */
+void called_by(UInt thread, Addr pc);
 /* A record of an operation: with THREAD and CALLERS before it where they are needed, and i and pc. `completed`:
    instructions that were executed before the operation's own. */
 void operation(Tag tag, UInt thread, ULong completed, Addr pc);
@@ -208,6 +212,11 @@ void callers_forget(void);
 CallersState callers_of(Addr pc, const Callers** now, UInt* number);
 /* The program has mapped or unmapped memory. */
 void callers_remapped(void);
+
+/* ---- outside.c ---- */
+
+/* Whether the code there is that of a library, or only copies for the program. */
+Bool is_outside(Addr pc);
 
 /* ---- threads.c ---- */
 

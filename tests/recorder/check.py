@@ -338,6 +338,29 @@ def lines(out: Path, tool: Path) -> str:
     return printed.replace("\n", ", ")
 
 
+def called(out: Path, tool: Path) -> str:
+    """What libraries and functions that only copy store is found at the lines that call them, each line once."""
+    from counterpoint import check
+
+    expected: list[str] = []
+    for form, options in (
+        ("called", ["-lpmem"]),
+        ("optimised", ["-O2", "-lpmem"]),
+        ("static", ["-DALONE", "-static"]),
+    ):
+        program = compile_program(out / form, [HERE / "callers.c"], *options)
+        pool, trace = out / f"{form}.pool", out / f"{form}.cptrace"
+        pool.unlink(missing_ok=True)
+        printed = raw.record([program, str(pool)], trace, tool)
+        expected = sorted(f"{HERE / 'callers.c'}:{line.split()[1]}" for line in printed.splitlines())
+        verdict = check(trace, wrappers=["copy_repeated"])
+        found = sorted(one.source or one.place for one in verdict.findings if one.correctness)
+        require(found == expected, f"{form}: a check finds {found}, not {expected}")
+        stores = replayed(trace, lambda record: record.tag in (stream.STORE, stream.CALLED_STORE)).kept
+        require(all(store.callers for store in stores), f"{form}: stores without callers")
+    return f"{len(expected)} calls"
+
+
 def annotated(out: Path, tool: Path) -> str:
     """Annotations and marks are recorded where they are made, lines on standard error, too, and `sca` rests on them."""
     from counterpoint import annotations, crash
@@ -473,6 +496,7 @@ def main() -> int:
         checks["limits"] = partial(limits, out)
         checks["stopped"] = partial(stopped, out)
         checks["lines"] = partial(lines, out, tool)
+        checks["called"] = partial(called, out, tool)
         checks["annotated"] = partial(annotated, out, tool)
         checks["fences"] = partial(fences, out, tool)
     failed = 0

@@ -167,6 +167,56 @@ fn wrapper_may_have_a_namespace_and_parameters() {
 }
 
 #[test]
+fn copying_functions_are_shown_at_their_call() {
+    let line = |function: Option<&str>| SourceLine {
+        file: if function == Some("own") { "main.c" } else { "memmove.S" }.to_owned(),
+        line: 7,
+        function: function.map(str::to_owned),
+    };
+    let sites = Sites::made_of(&[b"/opt/static-program"], &[]);
+    let shown = |symbol: &str, function| {
+        let copy = Found { sources: vec![line(function)], symbol: Some((symbol.to_owned(), 9)) };
+        let own = Found { sources: vec![line(Some("own"))], symbol: None };
+        let found = [(at(0, 1), copy), (at(0, 2), own)].into_iter().collect();
+        place(&sites, &[at(0, 1), at(0, 2)], &found, &BTreeSet::new()).text
+    };
+    for copies in ["memcpy", "__memmove_avx_unaligned_erms", "__strcpy_avx2", "pmem_memcpy_persist", "mem::memcpy"] {
+        assert_eq!(shown(copies, None), "main.c:7", "{copies}");
+        assert_eq!(shown("other", Some(copies)), "main.c:7", "{copies}");
+    }
+    for other in ["memcpy_to_log", "copy", "mem", "pmem_persistent_memcpy", "_memcpys"] {
+        assert_eq!(shown(other, None), "memmove.S:7", "{other}");
+    }
+}
+
+#[test]
+fn libraries_of_the_system_are_known_by_folder_or_name() {
+    let own = Found { sources: Vec::new(), symbol: Some(("own".to_owned(), 0)) };
+    let shown = |object: &str| {
+        let sites = Sites::made_of(&[object.as_bytes(), b"/opt/program"], &[]);
+        let code = Found { sources: Vec::new(), symbol: Some(("code".to_owned(), 0)) };
+        let found = [(at(0, 1), code), (at(1, 2), own.clone())].into_iter().collect();
+        place(&sites, &[at(0, 1), at(1, 2)], &found, &BTreeSet::new()).text
+    };
+    for library in
+        ["/usr/lib/x86_64-linux-gnu/libpmemobj.so.1.0.0", "/usr/local/lib/a.so", "/opt/libpmem.so.1", "/x/ld-musl"]
+    {
+        assert_eq!(shown(library), "own", "{library}");
+    }
+    for program in ["/usr/lib/postgresql/15/bin/postgres", "/opt/lib/mine.so", "/home/a/libpmemobj.so.1"] {
+        assert_eq!(shown(program), "code", "{program}");
+    }
+}
+
+#[test]
+fn what_calls_main_is_not_the_programs() {
+    let named = |name: &str| Found { sources: Vec::new(), symbol: Some((name.to_owned(), 4)) };
+    let sites = Sites::made_of(&[b"/lib/libc.so.6", b"/opt/program"], &[]);
+    let found = [(at(0, 1), named("exit")), (at(1, 2), named("_start"))].into_iter().collect();
+    assert_eq!(place(&sites, &[at(0, 1), at(1, 2)], &found, &BTreeSet::new()).text, "exit+0x4");
+}
+
+#[test]
 fn lines_of_the_system_are_shown_only_where_there_are_no_others() {
     let line = |file: &str| SourceLine { file: file.to_owned(), line: 7, function: None };
     let with = |file| Found { sources: vec![line(file)], symbol: None };
@@ -176,7 +226,9 @@ fn lines_of_the_system_are_shown_only_where_there_are_no_others() {
     let found = found.into_iter().collect();
     let shown = |frames: &[Frame]| place(&sites, frames, &found, &BTreeSet::new()).text;
     assert_eq!(shown(&[library, header, own]), "main.c:7");
-    assert_eq!(shown(&[library, header]), "./string/memset.S:7");
+    assert_eq!(shown(&[library, header]), "/usr/include/pmem.h:7");
+    assert_eq!(shown(&[library]), "./string/memset.S:7");
+    assert_eq!(shown(&[library, at(1, 9)]), "program+0x9");
     assert_eq!(shown(&[at(1, 9), header]), "/usr/include/pmem.h:7");
 }
 
