@@ -169,15 +169,15 @@ void by_thread(UInt thread)
    last_thread = thread;
 }
 
-/* Loads and the program's own stores are too many, and nothing waits for them by itself. */
-static Bool has_callers(Tag tag) { return tag != TAG_LOAD && tag != TAG_STORE; }
+/* Loads are too many, and nothing waits for them by itself. */
+static UInt most_callers(Tag tag) { return tag == TAG_LOAD ? 0 : tag == TAG_STORE ? CALLERS_NEAR : CALLERS_MAX; }
 
 /* Differences begin at 0, so that the same callers are the same bytes wherever they come. */
-static void callers(Addr pc)
+static void callers(Addr pc, UInt most)
 {
    const Callers* now;
    UInt known;
-   switch (callers_of(pc, &now, &known)) {
+   switch (callers_of(pc, most, &now, &known)) {
    case CALLERS_HOLD: return;
    case CALLERS_KNOWN:
       tag_only(TAG_CALLERS_AGAIN);
@@ -194,11 +194,11 @@ static void callers(Addr pc)
    }
 }
 
-void called_by(UInt thread, Addr pc)
+void announce(Tag tag, UInt thread, Addr pc)
 {
    by_thread(thread);
    sync_if_due();
-   callers(pc);
+   callers(pc, most_callers(tag));
 }
 
 /* The beginning of an operation, and where an address and a length of it go. */
@@ -207,9 +207,9 @@ static inline UChar* operation_begun(Tag tag, UInt thread, ULong completed, Addr
    by_thread(thread);
    sync_if_due();
    /* What is open has had its callers. */
-   if (has_callers(tag) && !accesses_open) callers(pc);
+   if (tag != TAG_LOAD && !accesses_open) callers(pc, most_callers(tag));
    UChar* to = room_for(OPERATION);
-   *to++ = tag;
+   *to++ = tag == TAG_STORE ? TAG_CALLED_STORE : tag;
    records++;
    to = number(to, completed > accounted ? completed - accounted : 0);
    to = difference(to, pc - last_pc);

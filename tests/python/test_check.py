@@ -89,7 +89,7 @@ def test_the_document_and_the_types_say_the_same(trace: Trace, cli: Cli) -> None
     ]
     first = verdict.findings[0]
     assert (first.place, first.source, first.function, first.later) == ("unknown", None, None, None)
-    assert first.example == Example(record=6, thread=0, address=0x1078, file="pool", offset=0x78)
+    assert first.example == Example(record=6, thread=0, address=0x1078, file="pool", offset=0x78, called_at=None)
     assert (verdict.stores, verdict.flushes, verdict.fences, verdict.records) == (4, 2, 1, 8)
 
 

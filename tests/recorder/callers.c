@@ -1,6 +1,6 @@
 /* Stores that other code makes for the program, none of them flushed: by the C library, by libpmem, and by a function of its
-   own that copies with one repeated instruction. Says "line LINE" of each call. -DALONE leaves out what can be only in
-   libraries.
+   own that copies with one repeated instruction; and by a setter. Says "line LINE" of each call, and of the setter "set LINE
+   LINE-OF-FIRST-CALL". -DALONE leaves out what can be only in libraries.
 
    Usage: callers POOL */
 
@@ -21,7 +21,7 @@ struct pool { char areas[7][AREA], tail[1 << 16]; };
 
 static char source[LONG] = "text", *volatile from = source;
 static volatile size_t length = LENGTH;
-static int put_line;
+static int put_line, set_line;
 
 /* One line, but at each depth another stack. */
 static __attribute__((noinline)) void put(char* to, int deep)
@@ -39,6 +39,12 @@ static __attribute__((noinline)) void copy_repeated(char* to, size_t count)
 {
    char* what = from;
    __asm__ volatile("rep movsb" : "+D"(to), "+S"(what), "+c"(count) : : "memory");
+}
+
+static __attribute__((noinline)) void set(char* to, int value)
+{
+   set_line = __LINE__ + 1;
+   *(volatile int*)to = value;
 }
 
 static __attribute__((noinline)) void copy_twice(char* to)
@@ -75,6 +81,10 @@ int main(int count, char** arguments)
    SAY;
    memcpy(pool->tail, from, LONG);
    copy_twice(pool->areas[6]);
+   int called = __LINE__ + 1;
+   set(pool->areas[6] + 3000, 1);
+   set(pool->areas[6] + 3200, 2);
+   printf("set %d %d\n", set_line, called);
    fflush(stdout);
    _exit(0);
 }

@@ -339,7 +339,7 @@ def lines(out: Path, tool: Path) -> str:
 
 
 def called(out: Path, tool: Path) -> str:
-    """What libraries and functions that only copy store is found at the lines that call them, each line once."""
+    """What libraries and functions that only copy store is found at the lines that call them, each line once; so is a setter."""
     from counterpoint import check
 
     expected: list[str] = []
@@ -352,10 +352,16 @@ def called(out: Path, tool: Path) -> str:
         pool, trace = out / f"{form}.pool", out / f"{form}.cptrace"
         pool.unlink(missing_ok=True)
         printed = raw.record([program, str(pool)], trace, tool)
-        expected = sorted(f"{HERE / 'callers.c'}:{line.split()[1]}" for line in printed.splitlines())
-        verdict = check(trace, wrappers=["copy_repeated"])
-        found = sorted(one.source or one.place for one in verdict.findings if one.correctness)
+        said = [line.split() for line in printed.splitlines()]
+        expected = sorted(f"{HERE / 'callers.c'}:{line}" for _, line, *_ in said)
+        lost = [one for one in check(trace, wrappers=["copy_repeated"]).findings if one.correctness]
+        found = sorted(one.source or one.place for one in lost)
         require(found == expected, f"{form}: a check finds {found}, not {expected}")
+        (setter, call) = next(lines for what, *lines in said if what == "set")
+        calls = [one.example.called_at for one in lost if one.place.endswith(f":{setter}")]
+        require(calls == [f"{HERE / 'callers.c'}:{call}"], f"{form}: the setter is called at {calls}, not {call}")
+        lost = [one for one in check(trace, wrappers=["copy_repeated", "set"]).findings if one.correctness]
+        require(len(lost) == len(expected) + 1, f"{form}: with the setter as a wrapper, a check finds {lost}")
         stores = replayed(trace, lambda record: record.tag in (stream.STORE, stream.CALLED_STORE)).kept
         require(all(store.callers for store in stores), f"{form}: stores without callers")
     return f"{len(expected)} calls"

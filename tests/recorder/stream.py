@@ -23,6 +23,7 @@ STORES = (STORE, CALLED_STORE, NT_STORE, ATOMIC, KERNEL_STORE)
 FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH)
 CALLED = (CALLED_STORE, NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, *FENCES, *ANNOTATIONS)
 NAMES = {value: name for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
+NAMES[CALLED_STORE] = "STORE"
 WORD = (1 << 64) - 1
 LINE = 64
 

@@ -81,9 +81,22 @@ impl Places {
     }
 }
 
-/// The places of `sites`, by number. Reads the object files that they name. Functions with the names `wrappers` are passed
-/// over if there is another frame.
+/// What is shown of sites, by number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shown {
+    pub places: Vec<Place>,
+    /// The line of the program that calls the function of the place, as far as it is known.
+    pub calls: Vec<Option<String>>,
+}
+
+/// The places of `sites`, by number, as in [`shown`].
 pub fn places(sites: &Sites, wrappers: &BTreeSet<String>) -> Vec<Place> {
+    shown(sites, wrappers).places
+}
+
+/// What is shown of `sites`. Reads the object files that they name. Functions with the names `wrappers` are passed over if
+/// there is another frame.
+pub fn shown(sites: &Sites, wrappers: &BTreeSet<String>) -> Shown {
     let numbers = 1..=sites.count();
     let mut offsets: Vec<Vec<u64>> = vec![Vec::new(); sites.objects.len()];
     for frame in numbers.clone().flat_map(|site| sites.frames(site)) {
@@ -98,8 +111,13 @@ pub fn places(sites: &Sites, wrappers: &BTreeSet<String>) -> Vec<Place> {
         let answers = find(path, &offsets);
         found.extend(offsets.iter().map(|&offset| Frame { object: Some(object), offset }).zip(answers));
     }
-    let shown = numbers.map(|site| place(sites, sites.frames(site), &found, wrappers));
-    std::iter::once(Place::unknown()).chain(shown).collect()
+    let (mut places, mut calls) = (vec![Place::unknown()], vec![None]);
+    for site in numbers {
+        let frames = Frames { sites, frames: sites.frames(site), found: &found, wrappers };
+        places.push(frames.place());
+        calls.push(frames.call());
+    }
+    Shown { places, calls }
 }
 
 /// The place of a site among `places`, by number; the unknown one if it is not there.
@@ -126,6 +144,9 @@ fn is_system_library(path: &str) -> bool {
     SYSTEM_LIBRARIES.iter().any(|library| name.starts_with(library))
         || (name.contains(".so") && LIBRARY_FOLDERS.iter().any(|folder| path.starts_with(folder)))
 }
+
+/// A line, and the frame that has it.
+type Line<'a> = (&'a Frame, &'a SourceLine);
 
 /// The frames of a site, innermost first, and what is known of them.
 struct Frames<'a> {
@@ -157,18 +178,24 @@ impl<'a> Frames<'a> {
         self.frames.iter().filter(|frame| self.object_of(frame).is_some_and(|path| !is_system_library(&path)))
     }
 
-    /// The innermost line of the program's own sources, that of a wrapper if there is no other; otherwise one that is
-    /// compiled into the program.
-    fn own_line(&self) -> Option<(&'a Frame, &'a SourceLine)> {
-        let compiled = || self.own().flat_map(|frame| self.sources_of(frame).iter().map(move |source| (frame, source)));
-        let lines = || compiled().filter(|(_, source)| !of_the_system(&source.file));
-        // Assembler has lines without functions.
-        let function = |frame, source: &'a SourceLine| source.function.as_deref().or_else(|| self.symbol_name(frame));
-        let called = lines().find(|(frame, source)| !is_wrapper(function(frame, source), self.wrappers));
-        called.or_else(|| lines().next()).or_else(|| compiled().next())
+    /// The lines of the program's own sources.
+    fn own_lines(&self) -> Vec<Line<'a>> {
+        self.compiled_lines().filter(|(_, source)| !of_the_system(&source.file)).collect()
     }
 
-    fn any_line(&self) -> Option<(&'a Frame, &'a SourceLine)> {
+    /// The lines of what is compiled into the program.
+    fn compiled_lines(&self) -> impl Iterator<Item = Line<'a>> {
+        self.own().flat_map(|frame| self.sources_of(frame).iter().map(move |source| (frame, source)))
+    }
+
+    /// Which of `lines` to show: the first that is not in a wrapper, otherwise the first.
+    fn which(&self, lines: &[Line<'a>]) -> usize {
+        // Assembler has lines without functions.
+        let function = |&(frame, source): &Line<'a>| source.function.as_deref().or_else(|| self.symbol_name(frame));
+        lines.iter().position(|line| !is_wrapper(function(line), self.wrappers)).unwrap_or(0)
+    }
+
+    fn any_line(&self) -> Option<Line<'a>> {
         self.frames.iter().find_map(|frame| Some((frame, self.sources_of(frame).first()?)))
     }
 
@@ -186,7 +213,7 @@ impl<'a> Frames<'a> {
         self.frames.iter().find(|frame| self.is_called(frame)).or(self.frames.first())
     }
 
-    fn at_line(&self, (frame, source): (&Frame, &SourceLine)) -> Place {
+    fn at_line(&self, (frame, source): Line<'a>) -> Place {
         let text = format!("{}:{}", source.file, source.line);
         let object = self.object_of(frame).map(Cow::into_owned);
         Place { source: Some(text.clone()), text, function: source.function.clone(), object }
@@ -206,14 +233,22 @@ impl<'a> Frames<'a> {
 
     /// The place to show.
     fn place(&self) -> Place {
-        let own = || self.own_line().map(|line| self.at_line(line));
-        let own = own().or_else(|| self.own_symbol().map(|frame| self.at_symbol(frame)));
+        let lines = self.own_lines();
+        let own = lines.get(self.which(&lines)).copied().or_else(|| self.compiled_lines().next());
+        let own = own.map(|line| self.at_line(line)).or_else(|| self.own_symbol().map(|frame| self.at_symbol(frame)));
         let any = || self.any_line().map(|line| self.at_line(line));
         own.or_else(any).or_else(|| self.any_symbol().map(|frame| self.at_symbol(frame))).unwrap_or_else(Place::unknown)
+    }
+
+    /// The line that calls the function whose line is shown.
+    fn call(&self) -> Option<String> {
+        let lines = self.own_lines();
+        lines.get(self.which(&lines) + 1).map(|(_, source)| format!("{}:{}", source.file, source.line))
     }
 }
 
 /// The place to show for `frames`, innermost first.
+#[cfg(test)]
 pub(super) fn place(
     sites: &Sites,
     frames: &[Frame],

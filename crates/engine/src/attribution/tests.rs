@@ -2,7 +2,7 @@
 
 use super::object_file::{Found, SourceLine, find, look_up, unpacked};
 use super::source_lines::{Place, Places, place};
-use super::{SiteWatch, by_line, places};
+use super::{SiteWatch, by_line, places, shown as shown_of};
 use crate::message::{Observer, Op, Site};
 use crate::trace::{Frame, Sites};
 use flate2::{Compression, write::ZlibEncoder};
@@ -206,6 +206,16 @@ fn libraries_of_the_system_are_known_by_folder_or_name() {
     for program in ["/usr/lib/postgresql/15/bin/postgres", "/opt/lib/mine.so", "/home/a/libpmemobj.so.1"] {
         assert_eq!(shown(program), "code", "{program}");
     }
+}
+
+#[test]
+fn call_of_the_function_that_is_shown_is_known() {
+    let object = Compiled::new("calls", &["-g"]);
+    let frames = [at(0, object.flush()), at(0, object.call())];
+    let sites = Sites::made_of(&[object.path()], &[&frames, &frames[..1], &[]]);
+    let calls = |wrappers: &[&str]| shown_of(&sites, &names(wrappers)).calls;
+    assert_eq!(calls(&[]), [None, Some("/home/author/program.c:82".to_owned()), None, None]);
+    assert_eq!(calls(&["library"]), [None, None, None, None]);
 }
 
 #[test]

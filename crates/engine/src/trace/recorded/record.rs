@@ -149,7 +149,7 @@ pub enum Access<'a> {
         size: u64,
     },
     Store(&'a [u8]),
-    /// By code that only does what its caller wants.
+    /// With callers.
     CalledStore(&'a [u8]),
     NonTemporalStore(&'a [u8]),
     /// The bytes in memory after a locked read-modify-write.
