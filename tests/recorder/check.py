@@ -339,7 +339,7 @@ def lines(out: Path, tool: Path) -> str:
 
 
 def called(out: Path, tool: Path) -> str:
-    """What libraries and functions that only copy store is found at the lines that call them, each line once; so is a setter."""
+    """What libraries and copying functions store is found once at each line that calls them; a setter has a call."""
     from counterpoint import check
 
     expected: list[str] = []
@@ -362,7 +362,7 @@ def called(out: Path, tool: Path) -> str:
         require(calls == [f"{HERE / 'callers.c'}:{call}"], f"{form}: the setter is called at {calls}, not {call}")
         lost = [one for one in check(trace, wrappers=["copy_repeated", "set"]).findings if one.correctness]
         require(len(lost) == len(expected) + 1, f"{form}: with the setter as a wrapper, a check finds {lost}")
-        stores = replayed(trace, lambda record: record.tag in (stream.STORE, stream.CALLED_STORE)).kept
+        stores = replayed(trace, lambda record: record.tag == stream.STORE).kept
         require(all(store.callers for store in stores), f"{form}: stores without callers")
     return f"{len(expected)} calls"
 

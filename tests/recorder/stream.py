@@ -23,7 +23,6 @@ STORES = (STORE, CALLED_STORE, NT_STORE, ATOMIC, KERNEL_STORE)
 FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH)
 CALLED = (CALLED_STORE, NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, *FENCES, *ANNOTATIONS)
 NAMES = {value: name for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
-NAMES[CALLED_STORE] = "STORE"
 WORD = (1 << 64) - 1
 LINE = 64
 
@@ -43,7 +42,7 @@ class Record:
     thread: int = 0
     fields: tuple[int, ...] = ()
     callers: tuple[int, ...] = ()
-    """Who called the code of the operation, innermost first; loads and ordinary stores have none."""
+    """Who called the code of the operation, innermost first; loads have none."""
 
     def __str__(self) -> str:
         """The record in readable form."""
@@ -181,6 +180,8 @@ class Reader:
             raise ValueError(f"unknown tag {tag:#x}")
         if tag in CALLED:
             record.callers = self.callers
+        if tag == CALLED_STORE:
+            record.tag = STORE
         return record
 
 
