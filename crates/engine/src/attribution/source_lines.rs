@@ -149,11 +149,11 @@ fn is_system_library(path: &str) -> bool {
 type Line<'a> = (&'a Frame, &'a SourceLine);
 
 /// The frames of a site, innermost first, and what is known of them.
-struct Frames<'a> {
-    sites: &'a Sites,
-    frames: &'a [Frame],
-    found: &'a FxHashMap<Frame, Found>,
-    wrappers: &'a BTreeSet<String>,
+pub(super) struct Frames<'a> {
+    pub sites: &'a Sites,
+    pub frames: &'a [Frame],
+    pub found: &'a FxHashMap<Frame, Found>,
+    pub wrappers: &'a BTreeSet<String>,
 }
 
 impl<'a> Frames<'a> {
@@ -232,7 +232,7 @@ impl<'a> Frames<'a> {
     }
 
     /// The place to show.
-    fn place(&self) -> Place {
+    pub fn place(&self) -> Place {
         let lines = self.own_lines();
         let own = lines.get(self.which(&lines)).copied().or_else(|| self.compiled_lines().next());
         let own = own.map(|line| self.at_line(line)).or_else(|| self.own_symbol().map(|frame| self.at_symbol(frame)));
@@ -245,17 +245,6 @@ impl<'a> Frames<'a> {
         let lines = self.own_lines();
         lines.get(self.which(&lines) + 1).map(|(_, source)| format!("{}:{}", source.file, source.line))
     }
-}
-
-/// The place to show for `frames`, innermost first.
-#[cfg(test)]
-pub(super) fn place(
-    sites: &Sites,
-    frames: &[Frame],
-    found: &FxHashMap<Frame, Found>,
-    wrappers: &BTreeSet<String>,
-) -> Place {
-    Frames { sites, frames, found, wrappers }.place()
 }
 
 fn file_name(path: &str) -> &str {

@@ -1,12 +1,13 @@
 //! Lines and functions of a program that is compiled for the test, and files that are not object files.
 
 use super::object_file::{Found, SourceLine, find, look_up, unpacked};
-use super::source_lines::{Place, Places, place};
+use super::source_lines::{Frames, Place, Places};
 use super::{SiteWatch, by_line, places, shown as shown_of};
 use crate::message::{Observer, Op, Site};
 use crate::trace::{Frame, Sites};
 use flate2::{Compression, write::ZlibEncoder};
 use object::{CompressedData, CompressionFormat};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -126,6 +127,10 @@ fn innermost_line_that_is_the_authors_is_shown() {
     let frames = [at(1, library.flush()), at(0, object.call())];
     let place = shown(&[object.path(), library.path()], &frames);
     assert_eq!((place.text.as_str(), place.function.as_deref()), ("/home/author/program.c:82", Some("program")));
+}
+
+fn place(sites: &Sites, frames: &[Frame], found: &FxHashMap<Frame, Found>, wrappers: &BTreeSet<String>) -> Place {
+    Frames { sites, frames, found, wrappers }.place()
 }
 
 fn names(list: &[&str]) -> BTreeSet<String> {
