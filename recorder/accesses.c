@@ -52,6 +52,8 @@ static void step(Run* run, const Access* access, Addr a, SizeT length)
        || end % LINE == 0 || run->length + length > LINE) {
       accesses_settle();
       *run = (Run){ .access = access, .thread = thread, .completed = completed, .start = a };
+      /* Its record comes when the stack may be another. Nothing else is recorded before it. */
+      if (access->tag != TAG_LOAD) announce(access->tag, thread, access->pc);
       accesses_open = True;
    }
    if (access->tag != TAG_LOAD) VG_(memcpy)(run->bytes + run->length, (const void*)a, length);

@@ -2,8 +2,8 @@
    Copyright (C) 2026 The Counterpoint developers.
    SPDX-License-Identifier: GPL-2.0-or-later
 
-   Who called the code of an operation: the flush that a program waits for lies in a library, and the reason for it in the
-   program. */
+   Who called the code of an operation: the flush that a program waits for lies in a library, as does the store of a copy,
+   and the reason for it in the program. */
 
 #include "recorder.h"
 #include "pub_tool_stacktrace.h"
@@ -49,11 +49,11 @@ static Bool still(const Stack* stack, ThreadId tid, Addr pc, Addr top)
    return True;
 }
 
-static void unwind(Stack* stack, ThreadId tid, Addr pc, Addr top)
+static void unwind(Stack* stack, ThreadId tid, Addr pc, Addr top, UInt most)
 {
    Addr frames[CALLERS_MAX + 1], tops[CALLERS_MAX + 1], bases[CALLERS_MAX + 1];
    /* The program counter that Valgrind keeps lies at the beginning of the block, or behind a system call. */
-   UInt count = VG_(get_StackTrace)(tid, frames, CALLERS_MAX + 1, tops, bases, pc - VG_(get_IP)(tid));
+   UInt count = VG_(get_StackTrace)(tid, frames, most + 1, tops, bases, pc - VG_(get_IP)(tid));
    /* Behind the first function of a program Valgrind takes what lies on the stack for return addresses. */
    while (count > 1 && !code_at(frames[count - 1])) count--;
    *stack = (Stack){ .generation = generation, .tid = tid, .pc = pc, .top = top };
@@ -92,12 +92,12 @@ static Bool numbered(Stack* stack)
    return has;
 }
 
-CallersState callers_of(Addr pc, const Callers** now, UInt* number)
+CallersState callers_of(Addr pc, UInt most, const Callers** now, UInt* number)
 {
    ThreadId tid = VG_(get_running_tid)();
    Addr top = VG_(get_SP)(tid);
    Stack* stack = &stacks[((pc ^ top >> 4) * 0x9e3779b97f4a7c15ULL >> 32) % STACKS];
-   if (!still(stack, tid, pc, top)) unwind(stack, tid, pc, top);
+   if (!still(stack, tid, pc, top)) unwind(stack, tid, pc, top, most);
    *now = &stack->callers;
    if (stack->callers.count == 0 && given == 0) return CALLERS_HOLD;
    Bool has = stack->epoch == epoch || numbered(stack);

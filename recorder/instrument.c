@@ -131,7 +131,9 @@ static void store(Block* block, IRExpr* condition, IRExpr* address, UInt size)
       call(block, is_active(block), "atomic", access_atomic, describe(block, TAG_ATOMIC, size), address);
       return;
    }
-   Tag tag = block->instruction.kind == NON_TEMPORAL ? TAG_NT_STORE : TAG_STORE;
+   Tag tag = block->instruction.kind == NON_TEMPORAL ? TAG_NT_STORE
+             : is_outside(block->pc)                 ? TAG_CALLED_STORE
+                                                     : TAG_STORE;
    call(block, is_watched(block, address), "store", access_store, describe(block, tag, size), address);
 }
 

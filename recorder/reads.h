@@ -3,7 +3,7 @@
    SPDX-License-Identifier: GPL-2.0-or-later
 
    The second tool of this folder: it notes what a program reads of some files, its images, before it has written it.
-   tool.c, instrument.c, decode.c and cpuid.c are those of the recorder. The way of the bytes:
+   tool.c, instrument.c, outside.c, decode.c and cpuid.c are those of the recorder. The way of the bytes:
 
       instrument.c     marks the accesses of translated code
       reads_memory.c   sees one at run time, and knows which image is mapped there

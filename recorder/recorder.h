@@ -7,7 +7,8 @@
       instrument.c  marks the accesses of translated code
       accesses.c    sees one at run time and records it, if it meets persistent memory
       mappings.c    knows which memory is persistent, and of which file (files.c) it is
-      callers.c     who called the code that flushes, fences or stores past the caches
+      outside.c     which code is not the program's own
+      callers.c     who called the code that stores, flushes or fences
       syscalls.c    what the kernel did to mappings and files
       requests.c    what the program says of itself; printed.c: by what it prints
       unrecorded.c  what the stream lacks
@@ -44,6 +45,7 @@ typedef enum {
    TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD, TAG_CALLERS, TAG_CALLERS_AGAIN,
    TAG_LOAD = 0x10, TAG_STORE, TAG_NT_STORE, TAG_ATOMIC, TAG_CLWB, TAG_CLFLUSHOPT, TAG_CLFLUSH,
    TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE, TAG_COUNTER_WRITEBACK, TAG_COUNTER_ATOMIC, TAG_LOCKED,
+   TAG_CALLED_STORE,
    TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH, TAG_LACKS,
    TAG_END = 0x7f
 } Tag;
@@ -142,6 +144,8 @@ void field_text(const HChar* text);
 void field_bytes(const UChar* bytes, SizeT length);
 /* What follows is executed by this thread. */
 void by_thread(UInt thread);
+/* The next operation is such a one: writes THREAD and CALLERS if they are needed. */
+void announce(Tag tag, UInt thread, Addr pc);
 /* A record of an operation: with THREAD and CALLERS before it where they are needed, and i and pc. `completed`:
    instructions that were executed before the operation's own. */
 void operation(Tag tag, UInt thread, ULong completed, Addr pc);
@@ -194,7 +198,8 @@ void printed(Int fd, const UChar* bytes, SizeT length);
 
 /* ---- callers.c ---- */
 
-enum { CALLERS_MAX = 16 };
+/* The second: of the program's own stores, which are many. */
+enum { CALLERS_MAX = 16, CALLERS_NEAR = 3 };
 
 /* The calls that the code at a program counter is in, innermost first, each by the last byte of the call instruction. */
 typedef struct { UInt count; Addr addresses[CALLERS_MAX]; } Callers;
@@ -204,10 +209,15 @@ typedef enum { CALLERS_HOLD, CALLERS_KNOWN, CALLERS_NEW } CallersState;
 
 /* The stream begins anew: what it had of callers does not hold. */
 void callers_forget(void);
-/* Finds the callers of the running thread's code at `pc`, which are in force in the stream from here on. */
-CallersState callers_of(Addr pc, const Callers** now, UInt* number);
+/* Finds the callers of the running thread's code at `pc`, at most so many, which are in force in the stream from here on. */
+CallersState callers_of(Addr pc, UInt most, const Callers** now, UInt* number);
 /* The program has mapped or unmapped memory. */
 void callers_remapped(void);
+
+/* ---- outside.c ---- */
+
+/* Whether the code there is that of a library, or only copies for the program: TAG_CALLED_STORE, not TAG_STORE. */
+Bool is_outside(Addr pc);
 
 /* ---- threads.c ---- */
 

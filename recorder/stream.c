@@ -150,7 +150,8 @@ static void sync_here(void)
 static void sync_if_due(void)
 {
    if (accesses_open) accesses_settle();
-   if (bytes_since_sync >= SYNC_EVERY && !restating) sync_here();
+   /* Callers that were given for what is still open hold until it is written. */
+   if (bytes_since_sync >= SYNC_EVERY && !restating && !accesses_open) sync_here();
 }
 
 void record(Tag tag)
@@ -168,15 +169,15 @@ void by_thread(UInt thread)
    last_thread = thread;
 }
 
-/* Loads and ordinary stores are too many, and nothing waits for them by itself. */
-static Bool has_callers(Tag tag) { return tag != TAG_LOAD && tag != TAG_STORE; }
+/* Loads are too many, and nothing waits for them by itself. */
+static UInt most_callers(Tag tag) { return tag == TAG_LOAD ? 0 : tag == TAG_STORE ? CALLERS_NEAR : CALLERS_MAX; }
 
 /* Differences begin at 0, so that the same callers are the same bytes wherever they come. */
-static void callers(Addr pc)
+static void callers(Addr pc, UInt most)
 {
    const Callers* now;
    UInt known;
-   switch (callers_of(pc, &now, &known)) {
+   switch (callers_of(pc, most, &now, &known)) {
    case CALLERS_HOLD: return;
    case CALLERS_KNOWN:
       tag_only(TAG_CALLERS_AGAIN);
@@ -193,14 +194,22 @@ static void callers(Addr pc)
    }
 }
 
+void announce(Tag tag, UInt thread, Addr pc)
+{
+   by_thread(thread);
+   sync_if_due();
+   callers(pc, most_callers(tag));
+}
+
 /* The beginning of an operation, and where an address and a length of it go. */
 static inline UChar* operation_begun(Tag tag, UInt thread, ULong completed, Addr pc)
 {
    by_thread(thread);
    sync_if_due();
-   if (has_callers(tag)) callers(pc);
+   /* What is open has had its callers. */
+   if (tag != TAG_LOAD && !accesses_open) callers(pc, most_callers(tag));
    UChar* to = room_for(OPERATION);
-   *to++ = tag;
+   *to++ = tag == TAG_STORE ? TAG_CALLED_STORE : tag;
    records++;
    to = number(to, completed > accounted ? completed - accounted : 0);
    to = difference(to, pc - last_pc);
@@ -235,7 +244,7 @@ void stream_open(Int fd)
 {
    /* Above the descriptors that the program sees and could close. */
    output = VG_(safe_fd)(fd);
-   put("CPTRACE\004", 8);
+   put("CPTRACE\005", 8);
    sync_here();
 }
 

@@ -50,6 +50,7 @@ def records() -> list[bytes]:
         b"\x20\x00",
         b"\x10" + access + signed(BASE + 0x40) + unsigned(8),
         b"\x11" + access + signed(0) + unsigned(4) + b"abcd",
+        b"\x1d" + access + signed(0) + unsigned(4) + b"efgh",
         b"\x12" + access + signed(0x3C) + unsigned(8) + b"nontempo",
         b"\x13" + access + signed(4) + unsigned(8) + b"lockedop",
         b"\x14" + access + signed(0),
@@ -78,8 +79,8 @@ def lacks(what: int, text: bytes = b"") -> bytes:
 def recorded(*further: bytes) -> bytes:
     """A complete trace stream; further records come last."""
     body = [b"\x01\x00\x00\x00", *records(), *further]
-    instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x1C)
-    return ended(body, instructions, version=4)
+    instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x1D)
+    return ended(body, instructions, version=5)
 
 
 def zstd_frame(content: bytes) -> bytes:

@@ -89,7 +89,7 @@ def test_the_document_and_the_types_say_the_same(trace: Trace, cli: Cli) -> None
     ]
     first = verdict.findings[0]
     assert (first.place, first.source, first.function, first.later) == ("unknown", None, None, None)
-    assert first.example == Example(record=6, thread=0, address=0x1078, file="pool", offset=0x78)
+    assert first.example == Example(record=6, thread=0, address=0x1078, file="pool", offset=0x78, called_at=None)
     assert (verdict.stores, verdict.flushes, verdict.fences, verdict.records) == (4, 2, 1, 8)
 
 
@@ -225,8 +225,12 @@ def test_a_finding_is_shown_at_the_line_that_calls_a_wrapper(tmp_path: Path, cli
     path = _flush_in_wrappers(tmp_path, [], [])
     (finding,) = cp.check(path).findings
     assert (finding.kind, finding.function, Path(finding.place).name) == ("clean-flush", "own_wrapper", "program.c:5")
+    assert finding.example.called_at == finding.place.removesuffix(":5") + ":9"
+    table = cli("check", str(path)).out
+    assert "called at" in table and "program.c:9" in table
     (finding,) = cp.check(path, wrappers=["own_wrapper"]).findings
     assert (finding.function, Path(finding.place).name) == ("program", "program.c:9")
+    assert finding.example.called_at is None
     outcome = cli("check", str(path), "--wrapper", "own_wrapper", "--wrapper", "another")
     assert outcome.code == 0 and "program.c:9" in outcome.out
 

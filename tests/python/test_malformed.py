@@ -22,7 +22,7 @@ pytestmark = pytest.mark.engine
 _COMMANDS = (("replay", "-d", "secpm", "--machine", "small"), ("run", "secpm"), ("crash", "secpm"))
 _ALL_ONES = (1 << 64) - 1
 _STREAM, _RECORDS = samples.recorded(), samples.records()
-_BEGINNING = b"CPTRACE\x04\x01\x00\x00\x00" + _RECORDS[0] + _RECORDS[1]
+_BEGINNING = b"CPTRACE\x05\x01\x00\x00\x00" + _RECORDS[0] + _RECORDS[1]
 _INSTRUCTIONS = samples.champsim()
 _LOG = samples.PMEMCHECK
 

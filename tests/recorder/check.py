@@ -338,6 +338,35 @@ def lines(out: Path, tool: Path) -> str:
     return printed.replace("\n", ", ")
 
 
+def called(out: Path, tool: Path) -> str:
+    """What libraries and copying functions store is found once at each line that calls them; a setter has a call."""
+    from counterpoint import check
+
+    expected: list[str] = []
+    for form, options in (
+        ("called", ["-lpmem"]),
+        ("optimised", ["-O2", "-lpmem"]),
+        ("static", ["-DALONE", "-static"]),
+    ):
+        program = compile_program(out / form, [HERE / "callers.c"], *options)
+        pool, trace = out / f"{form}.pool", out / f"{form}.cptrace"
+        pool.unlink(missing_ok=True)
+        printed = raw.record([program, str(pool)], trace, tool)
+        said = [line.split() for line in printed.splitlines()]
+        expected = sorted(f"{HERE / 'callers.c'}:{line}" for _, line, *_ in said)
+        lost = [one for one in check(trace, wrappers=["copy_repeated"]).findings if one.correctness]
+        found = sorted(one.source or one.place for one in lost)
+        require(found == expected, f"{form}: a check finds {found}, not {expected}")
+        (setter, call) = next(lines for what, *lines in said if what == "set")
+        calls = [one.example.called_at for one in lost if one.place.endswith(f":{setter}")]
+        require(calls == [f"{HERE / 'callers.c'}:{call}"], f"{form}: the setter is called at {calls}, not {call}")
+        lost = [one for one in check(trace, wrappers=["copy_repeated", "set"]).findings if one.correctness]
+        require(len(lost) == len(expected) + 1, f"{form}: with the setter as a wrapper, a check finds {lost}")
+        stores = replayed(trace, lambda record: record.tag == stream.STORE).kept
+        require(all(store.callers for store in stores), f"{form}: stores without callers")
+    return f"{len(expected)} calls"
+
+
 def annotated(out: Path, tool: Path) -> str:
     """Annotations and marks are recorded where they are made, lines on standard error, too, and `sca` rests on them."""
     from counterpoint import annotations, crash
@@ -473,6 +502,7 @@ def main() -> int:
         checks["limits"] = partial(limits, out)
         checks["stopped"] = partial(stopped, out)
         checks["lines"] = partial(lines, out, tool)
+        checks["called"] = partial(called, out, tool)
         checks["annotated"] = partial(annotated, out, tool)
         checks["fences"] = partial(fences, out, tool)
     failed = 0

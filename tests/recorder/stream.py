@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-MAGIC = b"CPTRACE\x04"
+MAGIC = b"CPTRACE\x05"
 SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD, CALLERS, CALLERS_AGAIN = range(0x01, 0x0A)
 LOAD, STORE, NT_STORE, ATOMIC, CLWB, CLFLUSHOPT, CLFLUSH = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
 SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, SCRATCH, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x23, 0x7F
-LOCKED, LACKS = 0x1C, 0x24
+LOCKED, CALLED_STORE, LACKS = 0x1C, 0x1D, 0x24
 COUNTER_WRITEBACK, COUNTER_ATOMIC = 0x1A, 0x1B
 ANNOTATIONS = (COUNTER_WRITEBACK, COUNTER_ATOMIC)
 FENCES = (SFENCE, MFENCE, LOCKED)
-STORES = (STORE, NT_STORE, ATOMIC, KERNEL_STORE)
+STORES = (STORE, CALLED_STORE, NT_STORE, ATOMIC, KERNEL_STORE)
 FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH)
-CALLED = (NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, *FENCES, *ANNOTATIONS)
+CALLED = (CALLED_STORE, NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, *FENCES, *ANNOTATIONS)
 NAMES = {value: name for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
 WORD = (1 << 64) - 1
 LINE = 64
@@ -42,7 +42,7 @@ class Record:
     thread: int = 0
     fields: tuple[int, ...] = ()
     callers: tuple[int, ...] = ()
-    """Who called the code of the operation, innermost first; loads and ordinary stores have none."""
+    """Who called the code of the operation, innermost first; loads have none."""
 
     def __str__(self) -> str:
         """The record in readable form."""
@@ -180,6 +180,8 @@ class Reader:
             raise ValueError(f"unknown tag {tag:#x}")
         if tag in CALLED:
             record.callers = self.callers
+        if tag == CALLED_STORE:
+            record.tag = STORE
         return record
 
 

@@ -71,6 +71,7 @@ def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[Render
     shown = findings[:top]
     later = any(finding.later is not None for finding in shown)
     fenced = any(finding.fenced_by is not None for finding in shown)
+    calls = [finding.example.called_at for finding in shown if finding.example.called_at is not None]
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("kind", no_wrap=True, header_style="dim")
@@ -82,10 +83,12 @@ def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[Render
         table.add_column("overtaken by", no_wrap=True, header_style="dim")
     if fenced:
         table.add_column("fenced only by", no_wrap=True, header_style="dim")
+    if calls:
+        table.add_column("called at", no_wrap=True, header_style="dim")
     table.add_column("for example", no_wrap=True, header_style="dim")
     places = [finding.place for finding in shown]
     others = [other.place for finding in shown for other in (finding.later, finding.fenced_by) if other is not None]
-    names = short_names([*places, *others])
+    names = short_names([*places, *others, *calls])
     for finding in shown:
         table.add_row(
             names[finding.place],
@@ -95,6 +98,7 @@ def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[Render
             *([units.time(finding.cost_ns)] if costs else []),
             *([names[finding.later.place] if finding.later is not None else ""] if later else []),
             *([names[finding.fenced_by.place] if finding.fenced_by is not None else ""] if fenced else []),
+            *([names.get(finding.example.called_at or "", "")] if calls else []),
             _example(finding),
         )
     parts: list[RenderableType] = [table]

@@ -18,7 +18,7 @@ mod wrappers;
 mod tests;
 
 pub use site_times::{SiteCost, SiteWatch};
-pub use source_lines::{Place, Places, place_of, places};
+pub use source_lines::{Place, Places, Shown, place_of, places, shown};
 pub use wrappers::all as wrappers_and;
 
 use crate::kernel::ps_to_ns;

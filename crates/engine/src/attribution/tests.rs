@@ -1,12 +1,13 @@
 //! Lines and functions of a program that is compiled for the test, and files that are not object files.
 
 use super::object_file::{Found, SourceLine, find, look_up, unpacked};
-use super::source_lines::{Place, Places, place};
-use super::{SiteWatch, by_line, places};
+use super::source_lines::{Frames, Place, Places};
+use super::{SiteWatch, by_line, places, shown as shown_of};
 use crate::message::{Observer, Op, Site};
 use crate::trace::{Frame, Sites};
 use flate2::{Compression, write::ZlibEncoder};
 use object::{CompressedData, CompressionFormat};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -128,6 +129,10 @@ fn innermost_line_that_is_the_authors_is_shown() {
     assert_eq!((place.text.as_str(), place.function.as_deref()), ("/home/author/program.c:82", Some("program")));
 }
 
+fn place(sites: &Sites, frames: &[Frame], found: &FxHashMap<Frame, Found>, wrappers: &BTreeSet<String>) -> Place {
+    Frames { sites, frames, found, wrappers }.place()
+}
+
 fn names(list: &[&str]) -> BTreeSet<String> {
     list.iter().map(|name| (*name).to_owned()).collect()
 }
@@ -167,6 +172,66 @@ fn wrapper_may_have_a_namespace_and_parameters() {
 }
 
 #[test]
+fn copying_functions_are_shown_at_their_call() {
+    let line = |function: Option<&str>| SourceLine {
+        file: if function == Some("own") { "main.c" } else { "memmove.S" }.to_owned(),
+        line: 7,
+        function: function.map(str::to_owned),
+    };
+    let sites = Sites::made_of(&[b"/opt/static-program"], &[]);
+    let shown = |symbol: &str, function| {
+        let copy = Found { sources: vec![line(function)], symbol: Some((symbol.to_owned(), 9)) };
+        let own = Found { sources: vec![line(Some("own"))], symbol: None };
+        let found = [(at(0, 1), copy), (at(0, 2), own)].into_iter().collect();
+        place(&sites, &[at(0, 1), at(0, 2)], &found, &BTreeSet::new()).text
+    };
+    for copies in ["memcpy", "__memmove_avx_unaligned_erms", "__strcpy_avx2", "pmem_memcpy_persist", "mem::memcpy"] {
+        assert_eq!(shown(copies, None), "main.c:7", "{copies}");
+        assert_eq!(shown("other", Some(copies)), "main.c:7", "{copies}");
+    }
+    for other in ["memcpy_to_log", "copy", "mem", "pmem_persistent_memcpy", "_memcpys"] {
+        assert_eq!(shown(other, None), "memmove.S:7", "{other}");
+    }
+}
+
+#[test]
+fn libraries_of_the_system_are_known_by_folder_or_name() {
+    let own = Found { sources: Vec::new(), symbol: Some(("own".to_owned(), 0)) };
+    let shown = |object: &str| {
+        let sites = Sites::made_of(&[object.as_bytes(), b"/opt/program"], &[]);
+        let code = Found { sources: Vec::new(), symbol: Some(("code".to_owned(), 0)) };
+        let found = [(at(0, 1), code), (at(1, 2), own.clone())].into_iter().collect();
+        place(&sites, &[at(0, 1), at(1, 2)], &found, &BTreeSet::new()).text
+    };
+    for library in
+        ["/usr/lib/x86_64-linux-gnu/libpmemobj.so.1.0.0", "/usr/local/lib/a.so", "/opt/libpmem.so.1", "/x/ld-musl"]
+    {
+        assert_eq!(shown(library), "own", "{library}");
+    }
+    for program in ["/usr/lib/postgresql/15/bin/postgres", "/opt/lib/mine.so", "/home/a/libpmemobj.so.1"] {
+        assert_eq!(shown(program), "code", "{program}");
+    }
+}
+
+#[test]
+fn call_of_the_function_that_is_shown_is_known() {
+    let object = Compiled::new("calls", &["-g"]);
+    let frames = [at(0, object.flush()), at(0, object.call())];
+    let sites = Sites::made_of(&[object.path()], &[&frames, &frames[..1], &[]]);
+    let calls = |wrappers: &[&str]| shown_of(&sites, &names(wrappers)).calls;
+    assert_eq!(calls(&[]), [None, Some("/home/author/program.c:82".to_owned()), None, None]);
+    assert_eq!(calls(&["library"]), [None, None, None, None]);
+}
+
+#[test]
+fn what_calls_main_is_not_the_programs() {
+    let named = |name: &str| Found { sources: Vec::new(), symbol: Some((name.to_owned(), 4)) };
+    let sites = Sites::made_of(&[b"/lib/libc.so.6", b"/opt/program"], &[]);
+    let found = [(at(0, 1), named("exit")), (at(1, 2), named("_start"))].into_iter().collect();
+    assert_eq!(place(&sites, &[at(0, 1), at(1, 2)], &found, &BTreeSet::new()).text, "exit+0x4");
+}
+
+#[test]
 fn lines_of_the_system_are_shown_only_where_there_are_no_others() {
     let line = |file: &str| SourceLine { file: file.to_owned(), line: 7, function: None };
     let with = |file| Found { sources: vec![line(file)], symbol: None };
@@ -176,7 +241,9 @@ fn lines_of_the_system_are_shown_only_where_there_are_no_others() {
     let found = found.into_iter().collect();
     let shown = |frames: &[Frame]| place(&sites, frames, &found, &BTreeSet::new()).text;
     assert_eq!(shown(&[library, header, own]), "main.c:7");
-    assert_eq!(shown(&[library, header]), "./string/memset.S:7");
+    assert_eq!(shown(&[library, header]), "/usr/include/pmem.h:7");
+    assert_eq!(shown(&[library]), "./string/memset.S:7");
+    assert_eq!(shown(&[library, at(1, 9)]), "program+0x9");
     assert_eq!(shown(&[at(1, 9), header]), "/usr/include/pmem.h:7");
 }
 

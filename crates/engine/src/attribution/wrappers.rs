@@ -1,4 +1,4 @@
-//! Functions that only flush or fence: a finding is shown at the line that calls them.
+//! Functions that only flush, fence or copy: a finding is shown at the line that calls them.
 
 use std::collections::BTreeSet;
 
@@ -52,4 +52,39 @@ const KNOWN: [&str; 43] = [
 /// The known names, and those of the user.
 pub fn all(further: &[String]) -> BTreeSet<String> {
     KNOWN.iter().map(|name| (*name).to_owned()).chain(further.iter().cloned()).collect()
+}
+
+/// Functions of C that copy or fill memory.
+const COPIES: [&str; 19] = [
+    "bcopy",
+    "bzero",
+    "explicit_bzero",
+    "memccpy",
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "memset",
+    "stpcpy",
+    "stpncpy",
+    "strcat",
+    "strcpy",
+    "strlcat",
+    "strlcpy",
+    "strncat",
+    "strncpy",
+    "wmemcpy",
+    "wmemmove",
+    "wmemset",
+];
+
+/// Whether a function only copies: one of C in any form that a C library has (`__memmove_avx_unaligned_erms`), or one of
+/// PMDK (`pmem_memcpy_persist`). In a statically linked program they are its own code.
+pub(super) fn copies(function: &str) -> bool {
+    let bare = function.trim_start_matches('_');
+    let of_pmdk = ["pmem_", "pmem2_", "pmemobj_"].iter().find_map(|library| bare.strip_prefix(library));
+    let in_forms = of_pmdk.is_some() || function.starts_with("__");
+    let name = of_pmdk.unwrap_or(bare);
+    COPIES
+        .iter()
+        .any(|copy| name.strip_prefix(copy).is_some_and(|rest| rest.is_empty() || (in_forms && rest.starts_with('_'))))
 }

@@ -14,6 +14,7 @@ pub(super) struct Moment {
     pub step: u64,
     pub record: u64,
     pub thread: u64,
+    pub site: Site,
     pub address: u64,
     /// `None` if no file is mapped at the address, or the operation has none.
     pub line: Option<FileLine>,

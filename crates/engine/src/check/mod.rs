@@ -19,7 +19,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use crate::attribution::{places, wrappers_and};
+use crate::attribution::{shown, wrappers_and};
 use crate::kernel::ConfigError;
 use crate::trace::Steps;
 use program_state::ProgramState;
@@ -62,7 +62,7 @@ pub fn check(
     if let Some(mark) = settings.mark.as_ref().filter(|_| counts.marks == 0) {
         return Err(ConfigError(format!("{name}: mark: the program sets no mark '{mark}'")));
     }
-    let findings = report::merged(findings, &places(&read.sites, &wrappers_and(&settings.wrappers)), &read);
+    let findings = report::merged(findings, &shown(&read.sites, &wrappers_and(&settings.wrappers)), &read);
     let holds = findings.iter().all(|finding| finding.class != kind::Class::Correctness);
     Ok(CheckReport {
         schema: 1,

@@ -139,7 +139,7 @@ impl ProgramState {
 
     fn moment(&self, step: &Step<'_>, at: Option<Spot>) -> Moment {
         let (address, line) = at.map_or((0, None), |at| (at.address, Some(at.line)));
-        Moment { step: self.step, record: step.record, thread: step.thread, address, line }
+        Moment { step: self.step, record: step.record, thread: step.thread, site: step.site, address, line }
     }
 
     fn stored(&self, step: &Step<'_>, at: Spot, length: u64, way: StoreWay, scratch: bool) -> Stores {

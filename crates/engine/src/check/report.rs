@@ -4,7 +4,7 @@ use super::found::{Findings, Found};
 use super::kind::{Class, Kind};
 use super::line::Moment;
 use super::program_state::Counts;
-use crate::attribution::{Place, place_of};
+use crate::attribution::{Place, Shown, place_of};
 use crate::message::{LINE_BYTES, NO_SITE};
 use crate::trace::{CutOff, StepsRead};
 use serde::Serialize;
@@ -99,6 +99,8 @@ pub struct Example {
     pub file: Option<String>,
     /// Its offset in the file; null likewise.
     pub offset: Option<u64>,
+    /// `file:line` of the call of the function that the place is in; null if the trace or debug information does not have it.
+    pub called_at: Option<String>,
 }
 
 /// What useless operations cost on a design: the time of a replay less the time of a replay without them.
@@ -118,9 +120,9 @@ pub struct Cost {
     pub all_ns: f64,
 }
 
-/// The findings by source line; `places` has the place of each site.
-pub(super) fn merged(findings: Findings, places: &[Place], read: &StepsRead) -> Vec<Finding> {
-    let place = |site| place_of(places, site);
+/// The findings by source line; `sites` has the place of each site.
+pub(super) fn merged(findings: Findings, sites: &Shown, read: &StepsRead) -> Vec<Finding> {
+    let place = |site| place_of(&sites.places, site);
     let mut by_line: BTreeMap<(Kind, &Place, Option<&Place>), Found> = BTreeMap::new();
     for ((kind, site, other), mut found) in findings.into_map() {
         let later = (kind == Kind::NotOrdered).then(|| place(other));
@@ -132,7 +134,9 @@ pub(super) fn merged(findings: Findings, places: &[Place], read: &StepsRead) -> 
     }
     let shown = by_line.into_iter().map(|((kind, at, later), found)| {
         let fenced_by = found.by_chance.map(place);
-        finding(kind, (at, later, fenced_by), found, read)
+        let called_at = sites.calls.get(found.first.site as usize).cloned().flatten();
+        let example = Example { called_at, ..example(&found.first, kind, read) };
+        finding(kind, (at, later, fenced_by), found, example)
     });
     let mut findings: Vec<Finding> = shown.collect();
     // Stable: places remain in their order.
@@ -144,7 +148,7 @@ fn finding(
     kind: Kind,
     (at, later, fenced_by): (&Place, Option<&Place>, Option<&Place>),
     found: Found,
-    read: &StepsRead,
+    example: Example,
 ) -> Finding {
     let detail = match (later, fenced_by) {
         (Some(later), _) => Some(format!("The later store is at {}.", later.text)),
@@ -159,7 +163,7 @@ fn finding(
         later: later.cloned(),
         fenced_by: fenced_by.cloned(),
         count: found.count,
-        example: example(&found.first, kind, read),
+        example,
         sentence,
         detail,
         cost_ns: None,
@@ -224,5 +228,6 @@ fn example(first: &Moment, kind: Kind, read: &StepsRead) -> Example {
         address: (kind != Kind::IdleFence).then_some(first.address),
         file: file.cloned(),
         offset: first.line.map(|line| line.line * LINE_BYTES + first.address % LINE_BYTES),
+        called_at: None,
     }
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The most distinct places; further operations have an unknown place. Programs have thousands.
+/// The most distinct places; further operations have a place without callers, and after as many of these an unknown one.
+/// Programs have thousands.
 pub const SITES_MAX: usize = 1 << 16;
 /// The most object files and executable mappings that are tracked. Programs have dozens.
 const OBJECTS_MAX: usize = 4096;
@@ -178,7 +179,7 @@ impl SiteFinder {
         }
         let callers = if called { self.callers_in_force() } else { &[] };
         let frames: Arc<[Frame]> = std::iter::once(&pc).chain(callers).map(|&address| self.frame(address)).collect();
-        let site = self.number(frames);
+        let site = self.number(&frames).or_else(|| self.number(&frames[..1].into())).unwrap_or(NO_SITE);
         if self.known.len() >= REMEMBERED_MAX {
             self.known.clear();
         }
@@ -232,17 +233,18 @@ impl SiteFinder {
         }
     }
 
-    fn number(&mut self, frames: Arc<[Frame]>) -> Site {
-        if let Some(&site) = self.numbers.get(&frames) {
-            return site;
+    fn number(&mut self, frames: &Arc<[Frame]>) -> Option<Site> {
+        if let Some(&site) = self.numbers.get(frames) {
+            return Some(site);
         }
-        if self.sites.frames.len() >= SITES_MAX {
-            return NO_SITE;
+        let most = if frames.len() > 1 { SITES_MAX } else { 2 * SITES_MAX };
+        if self.sites.frames.len() >= most {
+            return None;
         }
-        self.sites.frames.push(Arc::clone(&frames));
+        self.sites.frames.push(Arc::clone(frames));
         let site = self.sites.frames.len() as Site;
-        self.numbers.insert(frames, site);
-        site
+        self.numbers.insert(Arc::clone(frames), site);
+        Some(site)
     }
 }
 
@@ -326,9 +328,13 @@ mod tests {
     }
 
     #[test]
-    fn places_beyond_the_limit_are_unknown() {
+    fn places_beyond_the_limit_have_no_callers_and_then_are_unknown() {
         let mut finder = SiteFinder::default();
-        let last = (0..=SITES_MAX as u64).map(|pc| finder.find(pc, false)).last();
-        assert_eq!((last, finder.find(0, false)), (Some(NO_SITE), 1));
+        finder.callers([0x10].into_iter());
+        let last = (0..=SITES_MAX as u64).map(|pc| finder.find(pc, true)).last();
+        assert_eq!((last, finder.find(0, true)), (Some(SITES_MAX as Site + 1), 1));
+        let last = (0..2 * SITES_MAX as u64).map(|pc| finder.find(pc, false)).last();
+        assert_eq!((last, finder.find(0, true)), (Some(NO_SITE), 1));
+        assert_eq!(finder.finish().frames(SITES_MAX as Site + 1).len(), 1);
     }
 }

@@ -82,6 +82,8 @@ class Example:
         address: address in the program; None for a fence.
         file: the file that is mapped there; None for a fence and for memory that is not persistent.
         offset: its offset in the file; None likewise.
+        called_at: `file:line` of the call of the function that the place is in; None if the trace or debug information
+            does not have it.
     """
 
     record: int
@@ -89,6 +91,7 @@ class Example:
     address: int | None
     file: str | None
     offset: int | None
+    called_at: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 use super::super::report::CheckedBy;
 use super::*;
-use crate::attribution::Place;
+use crate::attribution::{Place, Shown};
 use crate::check::program_state::ProgramState;
-use crate::check::report::merged;
+use crate::check::report::{Finding, merged};
 
 #[test]
 fn store_that_nothing_flushes() {
@@ -120,10 +120,11 @@ fn instructions_that_are_shown_alike_are_one_place() {
     let read = steps(program, &mut |step| state.take(step));
     let (findings, _) = state.finish(None);
     let line = Place { text: "pool.c:7".to_owned(), source: None, function: None, object: None };
-    let found = merged(findings, &vec![line; 8], &read);
-    let examples: Vec<_> = found.iter().map(|finding| (finding.count, finding.example.record)).collect();
+    let sites = Shown { places: vec![line; 8], calls: vec![None, Some("pool.c:9".to_owned())] };
+    let found = merged(findings, &sites, &read);
+    let example = |finding: &Finding| (finding.count, finding.example.record, finding.example.called_at.clone());
     // SYNC, FILE and MAP come first.
-    assert_eq!(examples, [(3, 4)]);
+    assert_eq!(found.iter().map(example).collect::<Vec<_>>(), [(3, 4, Some("pool.c:9".to_owned()))]);
 }
 
 #[test]
@@ -182,4 +183,17 @@ fn verdict_says_what_was_checked_and_what_was_not() {
     assert!(nothing.holds && nothing.checked.contains("nothing to check"), "{}", nothing.checked);
     let lacking = checked(Program::new().store(1, 0, 0).0.lacks(0, b"").end(0), &CheckSettings::default()).unwrap();
     assert_eq!(lacking.lacks, ["The program started other processes, of which nothing is recorded."]);
+}
+
+#[test]
+fn what_a_library_stores_in_one_call_is_one_finding_at_the_call() {
+    let stream =
+        Stream::with_file().code(0x1000, 0x1000, 0, b"/lib/libc.so.6").code(0x4000, 0x1000, 0, b"/opt/program");
+    let mut copied = Program(stream.callers(&[0x4010, 0x1800]));
+    for word in 0..4 {
+        copied = copied.bytes(0x1d, 0x1100 + word, word * 64, &[1; 32]);
+    }
+    let report = copied.report();
+    let found: Vec<_> = report.findings.iter().map(|one| (one.at.text.as_str(), one.kind.name(), one.count)).collect();
+    assert_eq!(found, [("program+0x10", "never-flushed", 4)]);
 }

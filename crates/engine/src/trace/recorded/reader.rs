@@ -303,9 +303,11 @@ fn malformed(name: &str, record: u64, at: u64, expected: Expected, found: &str) 
 /// Bytes that `access` stores.
 pub(super) fn stored<'a>(access: &Access<'a>) -> &'a [u8] {
     match *access {
-        Access::Store(bytes) | Access::NonTemporalStore(bytes) | Access::Atomic(bytes) | Access::KernelStore(bytes) => {
-            bytes
-        }
+        Access::Store(bytes)
+        | Access::CalledStore(bytes)
+        | Access::NonTemporalStore(bytes)
+        | Access::Atomic(bytes)
+        | Access::KernelStore(bytes) => bytes,
         Access::Load { .. } | Access::Flush(_) | Access::Annotation { .. } => &[],
     }
 }

@@ -5,8 +5,9 @@ use super::varint::{Fields, Problem};
 
 /// The first bytes of a stream, without the version, which follows.
 pub const MAGIC: [u8; 7] = *b"CPTRACE";
-/// The versions: the second has SCRATCH, the third COUNTER_WRITEBACK and COUNTER_ATOMIC, the fourth LOCKED and LACKS.
-pub const VERSIONS: [u8; 4] = [1, 2, 3, 4];
+/// The versions: the second has SCRATCH, the third COUNTER_WRITEBACK and COUNTER_ATOMIC, the fourth LOCKED and LACKS, the
+/// fifth CALLED_STORE.
+pub const VERSIONS: [u8; 5] = [1, 2, 3, 4, 5];
 /// The most bytes that IMAGE and KERNEL_STORE carry.
 pub const DATA_BYTES_MAX: usize = 1 << 16;
 /// The most bytes of a path or a marker.
@@ -25,7 +26,7 @@ const _: () = assert!(1 + 4 * 10 + ACCESS_BYTES_MAX <= SHORT_BYTES_MAX);
 /// The most bytes of the record that `bytes` begins with.
 pub(super) fn longest(bytes: &[u8]) -> usize {
     match bytes.first() {
-        Some(&(0x07..=0x18 | TAG_LOCKED | 0x20 | 0x21)) => SHORT_BYTES_MAX,
+        Some(&(0x07..=0x18 | TAG_LOCKED | TAG_CALLED_STORE | 0x20 | 0x21)) => SHORT_BYTES_MAX,
         _ => RECORD_BYTES_MAX,
     }
 }
@@ -35,10 +36,11 @@ pub(super) const TAG_SYNC: u8 = 0x01;
 pub(super) const TAG_END: u8 = 0x7f;
 
 const TAG_LOCKED: u8 = 0x1c;
+const TAG_CALLED_STORE: u8 = 0x1d;
 const TAG_SCRATCH: u8 = 0x23;
 const TAG_LACKS: u8 = 0x24;
 
-pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1c, 0x20 to 0x24 or 0x7f)");
+pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1d, 0x20 to 0x24 or 0x7f)");
 const SCRATCH: Expected = Expected("0 (stored so far), 1 (from here on) or 2 (no more)");
 const LACKS: Expected =
     Expected("0 (other processes), 1 (a program by exec), 2 (no exec after all) or 3 (transfers of the kernel)");
@@ -55,6 +57,7 @@ impl Record<'_> {
             Record::Access { access: Access::Annotation { .. }, .. } | Record::CallersAgain { .. } => VERSIONS[2],
             Record::Scratch { .. } => VERSIONS[1],
             Record::Fence { kind: FenceKind::Locked, .. } | Record::Lacks { .. } => VERSIONS[3],
+            Record::Access { access: Access::CalledStore(_), .. } => VERSIONS[4],
             _ => VERSIONS[0],
         }
     }
@@ -146,6 +149,8 @@ pub enum Access<'a> {
         size: u64,
     },
     Store(&'a [u8]),
+    /// With callers.
+    CalledStore(&'a [u8]),
     NonTemporalStore(&'a [u8]),
     /// The bytes in memory after a locked read-modify-write.
     Atomic(&'a [u8]),
@@ -197,7 +202,7 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
         0x07 => Record::Thread { thread: fields.unsigned()? },
         0x08 => Record::Callers(callers(bytes, &mut fields)?),
         0x09 => Record::CallersAgain { number: fields.unsigned()? },
-        tag @ 0x10..=TAG_LOCKED => {
+        tag @ 0x10..=TAG_CALLED_STORE => {
             let instructions = fields.unsigned()?;
             last.pc = last.pc.wrapping_add_signed(fields.signed()?);
             match tag {
@@ -269,6 +274,7 @@ fn access<'a>(tag: u8, fields: &mut Fields<'a>) -> Result<Access<'a>, Problem> {
             _ => return Err(SIZE.into()),
         },
         0x11 => Access::Store(stored(ACCESS_BYTES_MAX, SIZE)?),
+        TAG_CALLED_STORE => Access::CalledStore(stored(ACCESS_BYTES_MAX, SIZE)?),
         0x12 => Access::NonTemporalStore(stored(ACCESS_BYTES_MAX, SIZE)?),
         0x13 => Access::Atomic(stored(ACCESS_BYTES_MAX, SIZE)?),
         0x19 => Access::KernelStore(stored(DATA_BYTES_MAX, Expected("1 to 65536 bytes"))?),

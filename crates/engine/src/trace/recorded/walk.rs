@@ -155,9 +155,11 @@ impl Meaning {
     /// them. What the kernel does in a system call is not one instruction.
     fn joins(&mut self, pc: u64, instructions: u64, access: &Access<'_>) -> bool {
         let by = match access {
-            Access::Load { .. } | Access::Store(_) | Access::NonTemporalStore(_) | Access::Atomic(_) => {
-                Some((self.thread, pc))
-            }
+            Access::Load { .. }
+            | Access::Store(_)
+            | Access::CalledStore(_)
+            | Access::NonTemporalStore(_)
+            | Access::Atomic(_) => Some((self.thread, pc)),
             Access::Flush(_) | Access::Annotation { .. } | Access::KernelStore(_) => None,
         };
         let before = std::mem::replace(&mut self.accessed_by, by);
@@ -239,7 +241,7 @@ impl Meaning {
                 return Ok(Act::Annotation { address, end: address.saturating_add(size), kind });
             }
             Access::Load { size } => (Act::Load { address, size: size as u32 }, size),
-            Access::Store(_) => (store(StoreWay::Cached), bytes.len() as u64),
+            Access::Store(_) | Access::CalledStore(_) => (store(StoreWay::Cached), bytes.len() as u64),
             Access::NonTemporalStore(_) => (store(StoreWay::NonTemporal), bytes.len() as u64),
             Access::Atomic(_) => (store(StoreWay::Atomic), bytes.len() as u64),
             Access::KernelStore(_) => (store(StoreWay::Kernel), bytes.len() as u64),

@@ -118,8 +118,11 @@ impl Stream {
         self.record(0x10, &[i, pc, a, unsigned(size)])
     }
 
-    /// STORE, NT_STORE, ATOMIC or KERNEL_STORE.
+    /// STORE, NT_STORE, ATOMIC or KERNEL_STORE; or CALLED_STORE, which makes the stream one of version 5.
     pub fn store(mut self, tag: u8, instructions: u64, pc: u64, address: u64, bytes: &[u8]) -> Self {
+        if tag == 0x1d {
+            self.bytes[7] = 5;
+        }
         let [i, pc] = self.at(instructions, pc);
         let a = self.difference(address);
         self.record(tag, &[i, pc, a, unsigned(bytes.len() as u64), bytes.to_vec()])
@@ -142,13 +145,13 @@ impl Stream {
 
     /// LOCKED, which makes the stream one of version 4.
     pub fn locked(mut self, pc: u64) -> Self {
-        self.bytes[7] = 4;
+        self.bytes[7] = self.bytes[7].max(4);
         self.fence(0x1c, 0, pc)
     }
 
     /// LACKS, which makes the stream one of version 4.
     pub fn lacks(mut self, what: u64, text: &[u8]) -> Self {
-        self.bytes[7] = 4;
+        self.bytes[7] = self.bytes[7].max(4);
         self.record(0x24, &[unsigned(what), unsigned(text.len() as u64), text.to_vec()])
     }
 

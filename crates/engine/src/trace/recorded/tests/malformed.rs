@@ -28,8 +28,10 @@ fn malformed_record_is_named() {
         (stream().callers_again(0), CALLERS_NUMBER),
         (Stream::new().callers(&[1]).callers(&[2]).callers_again(2), CALLERS_NUMBER),
         (Stream::new().callers(&[1]).sync(0).callers_again(0), CALLERS_NUMBER),
-        (stream().record(0x1d, &[]), "a record's tag"),
+        (stream().record(0x1e, &[]), "a record's tag"),
         (stream().record(0x1c, &[n(0), n(0)]), "a record's tag"),
+        (stream().record(0x1d, &[n(0), n(0), n(0), n(1), n(0)]), "a record's tag"),
+        (stream().store(0x1d, 0, 0, BASE, &[0; 65]), SIZES),
         (stream().record(0x24, &[n(0), n(0)]), "a record's tag"),
         (stream().lacks(4, b""), "0 (other processes), 1 (a program by exec), 2 (no exec after all) or 3"),
         (stream().record(0x1a, &[n(0), n(0), n(0), n(1)]), "a record's tag"),
@@ -117,8 +119,8 @@ fn instructions_have_a_limit() {
 #[test]
 fn other_versions_and_other_beginnings() {
     let mut bytes = Stream::new().end(0);
-    bytes[7] = 5;
-    assert_eq!(error(&bytes, true), "t.cptrace: a recorded trace of version 5: expected version 1 to 4");
+    bytes[7] = 6;
+    assert_eq!(error(&bytes, true), "t.cptrace: a recorded trace of version 6: expected version 1 to 5");
     let message = error(b"CPTRACE\x01\x17\x00\x00", true);
     assert_eq!(message, "t.cptrace: record 1 at byte 8: expected a SYNC at the beginning, found bytes 17 00 00");
     let message = error(b"CPTRACF\x01\x01\x00\x00\x00", true);

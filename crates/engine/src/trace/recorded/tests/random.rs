@@ -27,7 +27,7 @@ fn act() -> impl Strategy<Value = Act> {
     let large = prop::collection::vec(any::<u8>(), 1..=3000);
     prop_oneof![
         4 => (0..SIZE - 64, 1u64..=64, 0u64..3).prop_map(|(offset, size, skip)| Act::Load { offset, size, skip }),
-        5 => (0x11u8..=0x13, 0..SIZE - 64, bytes, 0u64..1000)
+        5 => (prop::sample::select(vec![0x11u8, 0x12, 0x13, 0x1d]), 0..SIZE - 64, bytes, 0u64..1000)
             .prop_map(|(tag, offset, bytes, skip)| Act::Store { tag, offset, bytes, skip }),
         1 => (0..SIZE - 3000, large).prop_map(|(offset, bytes)| Act::Store { tag: 0x19, offset, bytes, skip: 0 }),
         3 => (0x14u8..=0x16, 0..SIZE).prop_map(|(tag, offset)| Act::Flush { tag, offset }),

@@ -34,12 +34,13 @@ fn flushes(op: &Op) -> bool {
 }
 
 #[test]
-fn flushes_have_callers_and_loads_have_none() {
+fn flushes_and_called_stores_have_callers_and_loads_have_none() {
     let stream = code().callers(&[0x40_0010, 0x40_0020]).load(0, 0x70_0001, BASE, 8);
     let stream = stream.flush(0x14, 3, 0x70_0004, BASE).store(0x11, 0, 0x40_0030, BASE, &[1]);
-    let own = [at(0, 0x210), at(0, 0x220)];
+    let stream = stream.store(0x1d, 0, 0x70_0008, BASE, &[1]);
+    let called = |offset| vec![at(1, offset), at(0, 0x210), at(0, 0x220)];
     let all = frames(stream, |op| !matches!(op, Op::Compute { .. }));
-    assert_eq!(all, [vec![at(1, 1)], vec![at(1, 4), own[0], own[1]], vec![at(0, 0x230)]]);
+    assert_eq!(all, [vec![at(1, 1)], called(4), vec![at(0, 0x230)], called(8)]);
 }
 
 #[test]
