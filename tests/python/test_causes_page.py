@@ -42,7 +42,7 @@ def cause(file: Path) -> Cause:
     """The store in line 2 is flushed in line 3, and no fence comes before the store in line 6."""
     lost = LostLine("pool", 0x40, 0, place(file, 2), "missing-fence", place(file, 3), None, place(file, 6))
     kept = (KeptLine("pool", 0, place(file, 6)), KeptLine("pool", 0x80, place(file, 2)))
-    return Cause("failed", "missing-fence", 3, 17, place(file, 11), (lost,), 1, kept, 2, "It is <lost>.")
+    return Cause("failed", "missing-fence", 3, 17, place(file, 11), None, None, (lost,), 1, kept, 2, "It is <lost>.")
 
 
 @pytest.fixture
@@ -92,12 +92,25 @@ def test_a_source_file_that_is_gone_or_another_one_leaves_the_places(content: st
 def test_places_without_a_source_line_are_named() -> None:
     unknown = Place("log+0x1234", None, None, "log")
     lost = LostLine("pool", 0x40, 0, unknown, "missing-flush", None, None, unknown)
-    (one,) = causes_page.listings(Cause("failed", "missing-flush", 1, 5, None, (lost, lost), 2, (), 0, ""))
+    told = Cause("failed", "missing-flush", 1, 5, None, None, None, (lost, lost), 2, (), 0, "")
+    (one,) = causes_page.listings(told)
     assert one.name == ""
     assert one.places == (
         ("log+0x1234", Mark("lost", "stored here, and lost")),
         ("log+0x1234", Mark("kept", "a flush is needed before this store, which is kept")),
     )
+
+
+def test_a_stretch_in_which_nothing_is_lost_has_its_first_and_its_last_store(source: Path) -> None:
+    told = replace(
+        cause(source), kind="not-atomic", begins_at=place(source, 2), ends_at=place(source, 6), lost=(), lost_lines=0
+    )
+    (one,) = causes_page.listings(told)
+    assert {line.number: line.marks for line in one.lines if line.marks} == {
+        2: (Mark("lost", "from this store on, the program does not recover, with nothing lost"),),
+        6: (Mark("kept", "this store mends it"),),
+        11: (Mark("power", "power fails just before this"),),
+    }
 
 
 @pytest.mark.engine

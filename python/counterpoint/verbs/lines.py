@@ -1,4 +1,7 @@
-"""Traces of memory lines (NVMain, Prospero, DRAMSim2, DRAMsim3, Ramulator): no program, so they drive controller and device alone."""
+"""Traces of memory lines (NVMain, Prospero, DRAMSim2, DRAMsim3, Ramulator).
+
+They have no program, so they drive controller and device alone.
+"""
 
 from __future__ import annotations
 

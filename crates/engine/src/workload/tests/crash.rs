@@ -134,7 +134,7 @@ fn judge(
 fn recovery_gives_the_state_before_or_after_wherever_power_fails() {
     for workload in WORKLOADS {
         for (tx_size, copy_bytes, operations, sparseness) in
-            [(64, 8, 400, 4), (64, 16, 400, 4), (256, 32, 120, 8), (1024, 64, 40, 8), (4096, 16, 12, 40)]
+            [(64, 8, 400, 8), (64, 16, 400, 8), (256, 32, 120, 16), (1024, 64, 40, 16), (4096, 16, 12, 80)]
         {
             let mut config = config(workload.kind, tx_size, tx_size + 7, operations);
             config.program.log_ring.0 = 0;
