@@ -30,7 +30,7 @@ def finding(
         "later": None,
         "fenced_by": None,
         "count": 1,
-        "example": {"record": 7, "thread": 0, "address": None, "file": None, "offset": None},
+        "example": {"record": 7, "thread": 0, "address": None, "file": None, "offset": None, "called_at": None},
         "sentence": f"It is {kind}.",
         "detail": None,
         "cost_ns": None,

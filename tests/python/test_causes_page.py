@@ -107,7 +107,7 @@ def test_a_stretch_in_which_nothing_is_lost_has_its_first_and_its_last_store(sou
     )
     (one,) = causes_page.listings(told)
     assert {line.number: line.marks for line in one.lines if line.marks} == {
-        2: (Mark("lost", "from this store on, the program does not recover, with nothing lost"),),
+        2: (Mark("lost", "fails from here on, with nothing lost"),),
         6: (Mark("kept", "this store mends it"),),
         11: (Mark("power", "power fails just before this"),),
     }

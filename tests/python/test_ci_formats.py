@@ -234,6 +234,7 @@ _LOST = {
 def test_a_cause_is_shown_where_the_program_is_to_be_changed(kind: str, line: int, fake: pytest.MonkeyPatch) -> None:
     cause = {
         **{"outcome": "failed", "kind": kind, "count": 2, "at_event": 517, "before": place("/r/map.c:13", "put")},
+        **{"begins_at": None, "ends_at": None},
         **{
             "lost": [{**_LOST, "missing": kind}],
             "lost_lines": 1,

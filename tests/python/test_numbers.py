@@ -42,6 +42,7 @@ _BAD: dict[str | None, tuple[str, ...]] = {
     "PATH.TO.KEY=VALUE": ("no.such=1", "controller.wpq_entries=x"),
     **dict.fromkeys((None, "NAME", "DESIGN", "FAULT", "ATTACK", "TEXT", "schedule|schedules|legal"), ("no-such",)),
     "NAME|FILE.toml": ("secpm,no-such", "no-such.toml"),
+    **dict.fromkeys(("FILE.toml", "FILE.json"), ("no-such.toml",)),
     "COMMAND": ("without a place",),
     "ADDRESS": ("://",),
     **dict.fromkeys(("DIR", "FILE", "FILE.duckdb", "FILE.parquet|FILE.csv"), _NO_PATH),

@@ -118,7 +118,7 @@ def listings(cause: Cause) -> Iterator[Listing]:
 
 def _marked(cause: Cause) -> Iterator[tuple[Place, Mark]]:
     if cause.begins_at is not None:
-        yield cause.begins_at, Mark("lost", "from this store on, the program does not recover, with nothing lost")
+        yield cause.begins_at, Mark("lost", "fails from here on, with nothing lost")
     if cause.ends_at is not None:
         yield cause.ends_at, Mark("kept", "this store mends it")
     for line in cause.lost:

@@ -280,7 +280,10 @@ fn add(judging: &mut Judging<'_>, candidate: Candidate, retrace: &Retrace, never
         }
         return;
     }
-    if causes.explained(&loss, how.timed_out, count) {
+    if lacks_nothing {
+        // An interruption has left open where it begins.
+        loss.lost.clear();
+    } else if causes.explained(&loss, how.timed_out, count) {
         return;
     }
     if let Some(lost) = loss.lost.first_mut() {

@@ -182,8 +182,8 @@ def _related(places: Mapping[str, Place | None]) -> tuple[tuple[str, At], ...]:
 
 def _cause(cause: Cause, violations: Sequence[Violation]) -> Issue:
     again = next((one.reproduce for one in violations if one.crash_event == cause.at_event), None)
-    at, related = _lost(cause.lost[0]) if cause.lost else (cause.before, ())
-    before = _related({"power failed before this": cause.before if cause.lost else None})
+    at, related = _lost(cause.lost[0]) if cause.lost else _stretch(cause)
+    before = _related({"power failed before this": cause.before if at != cause.before else None})
     return Issue(
         rule=cause.kind,
         level="error",
@@ -205,6 +205,11 @@ def _lost(line: LostLine) -> tuple[Place, tuple[tuple[str, At], ...]]:
     shown = "flushed here" if line.missing in _AT_FLUSH and line.flushed is not None else "stored here"
     at = places.pop(shown) or line.stored
     return at, _related(places)
+
+
+def _stretch(cause: Cause) -> tuple[Place | None, tuple[tuple[str, At], ...]]:
+    """Where the program begins not to recover, with nothing lost, and what mends it."""
+    return cause.begins_at or cause.before, _related({"mended by this store": cause.ends_at})
 
 
 def _violations(violations: Sequence[Violation]) -> Iterator[Issue]:
