@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..contract.results import Cause, Crash, Place
 from ..system import units
+from ..system.paths import file_and_line
 from ..verbs import catalogue
 from . import colours
 from .crash_page import outcome
@@ -98,11 +99,11 @@ def listings(cause: Cause) -> Iterator[Listing]:
     by_file: dict[str, dict[int, list[Mark]]] = {}
     unknown: list[tuple[str, Mark]] = []
     for place, mark in _marked(cause):
-        file, _, line = (place.source or "").rpartition(":")
-        if not file or not line.isdigit():
+        file, line = file_and_line(place.source or "")
+        if not file or line is None:
             unknown.append((place.place, mark))
             continue
-        marks = by_file.setdefault(file, {}).setdefault(int(line), [])
+        marks = by_file.setdefault(file, {}).setdefault(line, [])
         if mark not in marks:
             marks.append(mark)
     for file, marked in by_file.items():

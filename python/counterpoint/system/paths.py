@@ -48,6 +48,12 @@ def below(root: Path, path: str) -> str | None:
     return None
 
 
+def file_and_line(source: str) -> tuple[str, int | None]:
+    """The file and the line, from 1, of a place in the form `file:line`; None for a line that is none."""
+    file, _, line = source.rpartition(":")
+    return file, int(line) if line.isdecimal() and int(line) > 0 else None
+
+
 def read_bounded(path: str | os.PathLike[str], bytes_max: int, what: str) -> bytes:
     """The content of a file, which may be a pipe or a device, or endless.
 

@@ -14,7 +14,7 @@ from .._engine import InputError
 from ..contract.results import Finding
 from ..contract.results.checks import FindingKind
 from ..contract.spec_files import Suppression, SuppressionsFile, keys_of
-from ..system.paths import below, read_bounded
+from ..system.paths import below, file_and_line, read_bounded
 from ..system.units import excerpt, near
 
 _BYTES_MAX = 1 << 20
@@ -80,7 +80,7 @@ def matches(rule: Suppression, finding: Finding, root: Path) -> bool:
 
 def source_file(source: str | None) -> str | None:
     """The file of a place in the form `file:line`."""
-    return None if source is None else source.rpartition(":")[0]
+    return None if source is None else file_and_line(source)[0]
 
 
 def _name(path: str | None) -> str | None:

@@ -19,10 +19,10 @@ const SYSTEM_SOURCES: [&str; 7] =
     ["/usr/include/", "/usr/local/include/", "/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/", "/rustc/"];
 /// Folders whose libraries do not. These and the names are those of the recorder, which records callers of such code
 /// (`recorder/outside.c`).
-const LIBRARY_FOLDERS: [&str; 8] =
+pub(super) const LIBRARY_FOLDERS: [&str; 8] =
     ["/lib/", "/lib32/", "/lib64/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/usr/local/lib/", "/usr/local/lib64/"];
 /// Libraries that do not, wherever they lie, by the beginnings of their names.
-const SYSTEM_LIBRARIES: [&str; 12] = [
+pub(super) const SYSTEM_LIBRARIES: [&str; 12] = [
     "libc.so",
     "libc-2.",
     "libpthread.so",
@@ -116,8 +116,9 @@ pub fn shown(sites: &Sites, wrappers: &BTreeSet<String>) -> Shown {
     for site in numbers {
         let told = sites.told(site);
         let frames = Frames { sites, frames: sites.frames(site), found: &found, wrappers };
-        places.push(if told.is_empty() { frames.place() } else { told::place(told, wrappers) });
-        calls.push(frames.call());
+        let (place, call) = frames.shown();
+        places.push(if told.is_empty() { place } else { told::place(told, wrappers) });
+        calls.push(call);
     }
     Shown { places, calls }
 }
@@ -234,19 +235,16 @@ impl<'a> Frames<'a> {
         Place { text, source: None, function: symbol.map(|(name, _)| name), object }
     }
 
-    /// The place to show.
-    pub fn place(&self) -> Place {
+    /// The place to show, and the line that calls its function.
+    pub fn shown(&self) -> (Place, Option<String>) {
         let lines = self.own_lines();
-        let own = lines.get(self.which(&lines)).copied().or_else(|| self.compiled_lines().next());
+        let which = self.which(&lines);
+        let own = lines.get(which).copied().or_else(|| self.compiled_lines().next());
         let own = own.map(|line| self.at_line(line)).or_else(|| self.own_symbol().map(|frame| self.at_symbol(frame)));
         let any = || self.any_line().map(|line| self.at_line(line));
-        own.or_else(any).or_else(|| self.any_symbol().map(|frame| self.at_symbol(frame))).unwrap_or_else(Place::unknown)
-    }
-
-    /// The line that calls the function whose line is shown.
-    fn call(&self) -> Option<String> {
-        let lines = self.own_lines();
-        lines.get(self.which(&lines) + 1).map(|(_, source)| format!("{}:{}", source.file, source.line))
+        let place = own.or_else(any).or_else(|| self.any_symbol().map(|frame| self.at_symbol(frame)));
+        let call = lines.get(which + 1).map(|(_, source)| format!("{}:{}", source.file, source.line));
+        (place.unwrap_or_else(Place::unknown), call)
     }
 }
 

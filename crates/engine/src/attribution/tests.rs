@@ -1,7 +1,7 @@
 //! Lines and functions of a program that is compiled for the test, and files that are not object files.
 
 use super::object_file::{Found, SourceLine, find, look_up, unpacked};
-use super::source_lines::{Frames, Place, Places};
+use super::source_lines::{Frames, LIBRARY_FOLDERS, Place, Places, SYSTEM_LIBRARIES};
 use super::{SiteWatch, by_line, places, shown as shown_of};
 use crate::message::{Observer, Op, Site};
 use crate::trace::{Frame, Sites};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A flush in a system header, inlined into `library`, which `program` calls.
@@ -130,7 +130,7 @@ fn innermost_line_that_is_the_authors_is_shown() {
 }
 
 fn place(sites: &Sites, frames: &[Frame], found: &FxHashMap<Frame, Found>, wrappers: &BTreeSet<String>) -> Place {
-    Frames { sites, frames, found, wrappers }.place()
+    Frames { sites, frames, found, wrappers }.shown().0
 }
 
 fn names(list: &[&str]) -> BTreeSet<String> {
@@ -308,4 +308,21 @@ fn costs_are_merged_by_line_and_sorted_by_what_was_waited_for() {
     // A site without a place is unknown.
     assert_eq!(by_line(&watch, &[]).iter().map(|line| line.place.as_str()).collect::<Vec<_>>(), ["unknown"]);
     assert_eq!(watch.costs().map(|(site, _)| site).collect::<Vec<Site>>(), [flush, fence, same]);
+}
+
+/// The recorder records callers where this looks for them.
+#[test]
+fn libraries_of_the_system_are_those_of_the_recorder() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recorder/outside.c");
+    let source = std::fs::read_to_string(&file).unwrap();
+    let body = &source[source.find("static Bool is_library").unwrap()..source.find("static Bool is_header").unwrap()];
+    let list = |name: &str| {
+        let from = &body[body.find(&format!("{name}[] = {{")).unwrap()..];
+        let texts = from[..from.find("NULL").unwrap()].split('"').skip(1).step_by(2);
+        texts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (list("folders"), list("names")),
+        (LIBRARY_FOLDERS.map(str::to_owned).into(), SYSTEM_LIBRARIES.map(str::to_owned).into())
+    );
 }

@@ -3,16 +3,11 @@
 //! the file's name, and of an object only where no line is known.
 
 use super::source_lines::{Place, file_name, is_wrapper, of_the_system};
+use super::wrappers::copies_in;
 use crate::trace::Told;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Functions of the C library that store to memory for their caller. Variants have underscores before the name and
-/// something with an underscore after it.
-const STORING: [&str; 12] = [
-    "bcopy", "bzero", "memcpy", "memmove", "mempcpy", "memset", "stpcpy", "stpncpy", "strcat", "strcpy", "strncat",
-    "strncpy",
-];
 /// Functions that are not the program's either.
 const STARTING: [&str; 5] = ["(below main)", "_start", "__libc_start_main", "__libc_start_call_main", "start_thread"];
 /// Namespaces of headers.
@@ -117,20 +112,8 @@ fn is_library(frame: &Told) -> bool {
         || file.is_some_and(|file| file.starts_with(OF_VALGRIND))
         || STARTING.contains(&name)
         || NAMESPACES.iter().any(|space| name.starts_with(space))
-        || is_storing(name, file)
+        || copies_in(name, file)
         || is_pmdk(frame)
-}
-
-/// Whether `name` is a function of [`STORING`], or a variant: of the C library, or of PMDK in a file with a similar name.
-fn is_storing(name: &str, file: Option<&str>) -> bool {
-    let bare = name.trim_start_matches('_');
-    STORING.iter().any(|storing| match bare.strip_prefix(storing) {
-        Some("") => true,
-        Some(rest) if rest.starts_with('_') => {
-            name.starts_with("__") || file.is_none_or(|file| STORING.iter().any(|storing| file.starts_with(storing)))
-        }
-        _ => false,
-    })
 }
 
 #[cfg(test)]

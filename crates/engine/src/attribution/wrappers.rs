@@ -54,7 +54,7 @@ pub fn all(further: &[String]) -> BTreeSet<String> {
     KNOWN.iter().map(|name| (*name).to_owned()).chain(further.iter().cloned()).collect()
 }
 
-/// Functions of C that copy or fill memory.
+/// Functions of C that copy or fill memory; none begins with another.
 const COPIES: [&str; 19] = [
     "bcopy",
     "bzero",
@@ -77,14 +77,27 @@ const COPIES: [&str; 19] = [
     "wmemset",
 ];
 
+/// What follows the name of a function of C that copies or fills, if `text` begins with one.
+fn after_copy(text: &str) -> Option<&str> {
+    COPIES.iter().find_map(|copy| text.strip_prefix(copy))
+}
+
 /// Whether a function only copies: one of C in any form that a C library has (`__memmove_avx_unaligned_erms`), or one of
 /// PMDK (`pmem_memcpy_persist`). In a statically linked program they are its own code.
 pub(super) fn copies(function: &str) -> bool {
     let bare = function.trim_start_matches('_');
     let of_pmdk = ["pmem_", "pmem2_", "pmemobj_"].iter().find_map(|library| bare.strip_prefix(library));
     let in_forms = of_pmdk.is_some() || function.starts_with("__");
-    let name = of_pmdk.unwrap_or(bare);
-    COPIES
-        .iter()
-        .any(|copy| name.strip_prefix(copy).is_some_and(|rest| rest.is_empty() || (in_forms && rest.starts_with('_'))))
+    is_copy(of_pmdk.unwrap_or(bare), in_forms)
+}
+
+/// The same of a function in a source file, if that is known: forms are in files with a similar name.
+pub(super) fn copies_in(function: &str, file: Option<&str>) -> bool {
+    let in_forms = function.starts_with("__") || file.is_none_or(|file| after_copy(file).is_some());
+    is_copy(function.trim_start_matches('_'), in_forms)
+}
+
+/// Whether a name is that of a function of C that copies or fills, or, if `in_forms`, of a form of one.
+fn is_copy(name: &str, in_forms: bool) -> bool {
+    after_copy(name).is_some_and(|rest| rest.is_empty() || (in_forms && rest.starts_with('_')))
 }

@@ -16,7 +16,6 @@ pub(super) struct Image {
 }
 
 /// How the command failed.
-#[derive(Clone)]
 pub(super) struct Failed {
     pub timed_out: bool,
     /// What it was told of the program, and what it did.
@@ -46,7 +45,6 @@ pub(super) enum Why {
 /// Failing images of one cause.
 pub(super) struct Failing {
     pub why: Why,
-    pub kind: CauseKind,
     pub count: u64,
     /// Of the first of them, what it needs.
     pub loss: Loss,
@@ -56,6 +54,14 @@ pub(super) struct Failing {
 }
 
 impl Failing {
+    /// What the program lacks.
+    pub fn kind(&self) -> CauseKind {
+        match &self.why {
+            Why::Executed(of) => of.kind,
+            Why::Lacks(_) => self.loss.lost.first().map_or(CauseKind::WrongRecovery, |lost| lost.missing),
+        }
+    }
+
     /// Whether an image lacks what these lack.
     pub fn explains(&self, loss: &Loss, timed_out: bool) -> bool {
         self.how.timed_out == timed_out
@@ -74,7 +80,7 @@ enum Sort {
 #[derive(Default)]
 pub(super) struct Causes {
     pub known: Vec<Failing>,
-    pub unexplained: Vec<Unexplained>,
+    unexplained: Vec<Unexplained>,
     sorts: FxHashMap<(Sort, bool), usize>,
 }
 
@@ -136,7 +142,7 @@ impl Causes {
     pub fn same_mistake(&mut self, new: Failing) -> Option<Failing> {
         let unfenced = |of: &Failing| {
             let kinds = [CauseKind::MissingFence, CauseKind::NonTemporalNotFenced, CauseKind::OrderBetweenLines];
-            let lost = of.loss.lost.first().filter(|_| kinds.contains(&of.kind))?;
+            let lost = of.loss.lost.first().filter(|_| kinds.contains(&of.kind()))?;
             Some((lost.stored, lost.needed_before?))
         };
         let Some((earlier, later)) = unfenced(&new) else { return Some(new) };

@@ -6,14 +6,14 @@
 //! re-encryption is not modelled.
 
 use super::contents::{Content, Contents};
-use super::line::Stored;
+use super::line::By;
 use crate::assembly::{boot_codec, encryption_parts};
 use crate::config::Machine;
 use crate::crash::CauseKind;
 use crate::kernel::ConfigError;
 use crate::layout::Coverage;
 use crate::legal_states::{Encoder, Hardware, History, Reading, Space, wide_minors};
-use crate::message::{BaseImage, CounterBlock, Line, LineBytes, ProgramLayout, Site};
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes, ProgramLayout};
 use crate::parts::Design;
 use crate::recovery::{LineCodec, SchemeCodec};
 use crate::run::Annotated;
@@ -33,20 +33,6 @@ const AT_ONCE: u64 = u64::MAX;
 const MODES_MAX: usize = 64;
 /// Most lines of a crash point whose counters are considered.
 pub(super) const LINES_MAX: usize = 64;
-
-/// A store to a line, by whom and where.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct By {
-    pub step: u64,
-    pub thread: u64,
-    pub site: Site,
-}
-
-impl By {
-    pub fn of(stored: &Stored) -> Self {
-        Self { step: stored.step, thread: stored.thread, site: stored.site }
-    }
-}
 
 /// What a content of a line lacks, if it is not that the store is lost which the rules of x86 allow to be lost.
 #[derive(Clone, Copy, Debug)]

@@ -2,12 +2,12 @@
 //! which, and what is wrong there. The trace is read from the beginning; memory is judged at the moments that are asked for,
 //! and where that fails, the first and the last store of the stretch are found by bisection of the stores.
 
-use super::counters::By;
 use super::judging::Judging;
+use super::line::{By, Stored};
 use super::memory::Memory;
 use crate::crash::CauseKind;
 use crate::kernel::{Failure, keyed_digest};
-use crate::message::{LINE_BYTES, Line, LineBytes, Site};
+use crate::message::{Line, LineBytes, Site};
 use crate::trace::{Done, Step};
 use crate::user_recovery::Occasion;
 use std::collections::BTreeMap;
@@ -21,20 +21,20 @@ const ENDS_MAX: u64 = 32;
 #[derive(Clone, Debug)]
 pub(super) struct Executed {
     /// The first store; `None` if memory fails before it.
-    pub from: Option<By>,
+    pub from: Option<Site>,
     /// The store that mends it; `None` if none does.
     pub until: Option<Site>,
     pub kind: CauseKind,
 }
 
-/// A store, with its line before and after.
-struct Stored {
-    by: By,
+/// A store that memory has taken.
+struct Taken {
+    stored: Stored,
     line: Line,
-    mask: u64,
     scratch: bool,
-    old: LineBytes,
-    new: LineBytes,
+    /// What the line held before.
+    before: LineBytes,
+    /// What the command may be told afterwards.
     occasion: Occasion,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Retrace {
     pub stretches: Vec<Executed>,
     open: Option<Open>,
     /// The stores since memory was last known to fail or to recover.
-    stores: Vec<Stored>,
+    stores: Vec<Taken>,
     /// Whether memory recovers before the first of these; `None` if nobody knows.
     recovers_before: Option<bool>,
 }
@@ -66,19 +66,16 @@ pub(super) struct Retrace {
 impl Retrace {
     /// A step that memory is about to take.
     pub fn meets(&mut self, memory: &Memory<'_>, step: &Step<'_>) {
-        let Done::Store { at, bytes, scratch, .. } = step.done else { return };
+        let Done::Store { at, bytes, way, scratch, .. } = step.done else { return };
         let Some(line) = memory.place(at.line) else { return };
         if self.stores.len() >= STORES_MAX {
             self.absorb(STORES_MAX / 2);
             self.recovers_before = self.open.is_some().then_some(false);
         }
-        let old = memory.newest(line);
-        let (mut new, offset) = (old, usize::from(at.offset));
-        new[offset..offset + bytes.len()].copy_from_slice(bytes);
-        let mask = (u64::MAX >> (LINE_BYTES as usize - bytes.len())) << offset;
         let by = By { step: memory.step + 1, thread: step.thread, site: step.site };
+        let stored = Stored::of(by, way.past_caches(), usize::from(at.offset), bytes);
         let occasion = Occasion { marks: memory.marks, event: step.record + 1 };
-        self.stores.push(Stored { by, line, mask, scratch, old, new, occasion });
+        self.stores.push(Taken { stored, line, scratch, before: memory.newest(line), occasion });
     }
 
     /// Whether memory is to be judged at a crash point, only to find the end of a stretch.
@@ -119,8 +116,8 @@ impl Retrace {
     /// The lines as they were after the first `count` of the stores.
     fn after(&self, count: usize) -> BTreeMap<Line, LineBytes> {
         let mut lines = BTreeMap::new();
-        for stored in &self.stores[count..] {
-            lines.entry(stored.line).or_insert(stored.old);
+        for taken in &self.stores[count..] {
+            lines.entry(taken.line).or_insert(taken.before);
         }
         lines
     }
@@ -149,9 +146,9 @@ impl Retrace {
         let mut open = Open { executed, without: None, early: false, others: false, passed: 0 };
         if !before && !self.stores.is_empty() {
             let first = self.turn(judging, memory, true)? - 1;
-            let stored = &self.stores[first];
-            open.executed.from = Some(stored.by);
-            open.without = Some((stored.line, stored.old));
+            let taken = &self.stores[first];
+            open.executed.from = Some(taken.stored.site);
+            open.without = Some((taken.line, taken.before));
             self.stores.drain(..=first);
         }
         self.open = Some(open);
@@ -165,14 +162,11 @@ impl Retrace {
 
     /// The first `count` of the stores belong to the open stretch.
     fn absorb(&mut self, count: usize) {
-        for stored in self.stores.drain(..count) {
+        for taken in self.stores.drain(..count) {
             let Some(open) = &mut self.open else { continue };
             match &mut open.without {
-                Some((line, bytes)) if *line == stored.line => {
-                    let there = (0..LINE_BYTES as usize).filter(|byte| stored.mask >> byte & 1 == 1);
-                    there.for_each(|byte| bytes[byte] = stored.new[byte]);
-                }
-                _ => open.others |= !stored.scratch,
+                Some((line, bytes)) if *line == taken.line => taken.stored.put(bytes, u8::MAX),
+                _ => open.others |= !taken.scratch,
             }
         }
     }
@@ -180,7 +174,7 @@ impl Retrace {
     fn end(&mut self, judging: &mut Judging<'_>, memory: &mut Memory<'_>) -> Result<(), Failure> {
         let last = self.turn(judging, memory, false)?;
         let (until, occasion) = match last.checked_sub(1).map(|at| &self.stores[at]) {
-            Some(stored) => (Some(stored.by.site), stored.occasion),
+            Some(taken) => (Some(taken.stored.site), taken.occasion),
             None => (None, Occasion { marks: memory.marks, event: 0 }),
         };
         let mut lines = self.after(last);

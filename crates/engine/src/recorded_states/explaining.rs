@@ -6,7 +6,7 @@ use super::causes::{Failed, Failing, Unexplained, Why};
 use super::executed::Retrace;
 use super::explore::Reading;
 use super::judging::Judging;
-use super::loss::{Before, Loss, Moment};
+use super::loss::{Loss, Moment};
 use super::memory::Memory;
 use super::minimal::Minimal;
 use super::point::{Point, State};
@@ -32,26 +32,18 @@ struct Candidate {
     scratch: bool,
     /// The stretch of the program in which that moment fails.
     stretch: Option<usize>,
-    /// Whether a fence completes a flush of the first lost store later, and where the first such flush is.
-    later: Later,
+    /// What comes later for the first lost store; `None` if nothing is lost, or nobody has looked.
+    later: Option<Later>,
 }
 
-/// What comes after a failure of the power that has lost a store.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Later {
-    /// Nothing.
-    Pending { line: Option<Line>, step: u64, flushed: Option<Site> },
-    /// It becomes durable, with a flush from there.
-    Durable(Option<Site>),
-}
-
-impl Later {
-    fn flushed(self) -> Option<Site> {
-        match self {
-            Later::Pending { .. } => None,
-            Later::Durable(site) => site,
-        }
-    }
+/// What comes after the power failure for a store that it has lost.
+#[derive(Clone, Copy)]
+struct Later {
+    line: Line,
+    step: u64,
+    /// Where its line is flushed first.
+    flushed: Option<Site>,
+    durable: bool,
 }
 
 /// Explains the images that wait for it.
@@ -64,7 +56,7 @@ pub(super) fn explain(reading: &Reading<'_>, judging: &mut Judging<'_>) -> Resul
     let outcome = first.read(reading, judging);
     let mut second = Second::of(first.found);
     let outcome = outcome.and_then(|()| second.read(reading, judging));
-    let unfinished = first.waiting.into_iter().map(|of| Candidate::of(of.image.loss.clone(), of));
+    let unfinished = first.waiting.into_iter().map(Candidate::of);
     let Second { candidates, retrace, never_durable, .. } = second;
     for candidate in candidates.into_iter().chain(unfinished) {
         add(judging, candidate, &retrace, &never_durable);
@@ -78,10 +70,10 @@ pub(super) fn explain(reading: &Reading<'_>, judging: &mut Judging<'_>) -> Resul
 }
 
 impl Candidate {
-    fn of(loss: Loss, Unexplained { count, how, lacks_nothing, .. }: Unexplained) -> Self {
-        let later = Later::Pending { line: None, step: 0, flushed: None };
-        let (moment, torn, scratch, stretch) = (None, false, false, None);
-        Self { loss, count, how, lacks_nothing, moment, torn, scratch, stretch, later }
+    /// Images of which nothing more is known than what they lack.
+    fn of(Unexplained { image, count, how, lacks_nothing }: Unexplained) -> Self {
+        let (moment, torn, scratch, stretch, later) = (None, false, false, None, None);
+        Self { loss: image.loss, count, how, lacks_nothing, moment, torn, scratch, stretch, later }
     }
 }
 
@@ -93,44 +85,65 @@ struct First {
 
 impl First {
     fn read(&mut self, reading: &Reading<'_>, judging: &mut Judging<'_>) -> Result<(), Failure> {
-        walk(reading, judging, &mut |judging, memory, at| {
-            while self.waiting.front().is_some_and(|of| of.image.loss.step == memory.step) {
-                let of = self.waiting.front().expect("it is there");
-                let candidate = Self::minimal(judging, memory, at, of)?;
-                let of = self.waiting.pop_front().expect("it is there");
-                let explained = !of.lacks_nothing && judging.causes.explained(&candidate.0, of.how.timed_out, of.count);
-                if !explained {
-                    let (loss, moment, torn, scratch) = candidate;
-                    let lost = loss.lost.iter().min_by_key(|lost| lost.step);
-                    let later = Later::Pending {
-                        line: lost.map(|lost| lost.line),
-                        step: lost.map_or(0, |lost| lost.step),
-                        flushed: lost.and_then(|lost| lost.flushed),
-                    };
-                    self.found.push(Candidate { moment, torn, scratch, later, ..Candidate::of(loss, of) });
-                }
+        let (mut memory, mut outcome) = (reading.memory(judging)?, Ok(()));
+        reading.each_point(&mut memory, &|_| {}, &mut |memory, at, _| {
+            outcome = self.at_point(judging, memory, at);
+            match outcome.is_err() || self.waiting.is_empty() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
-            Ok(if self.waiting.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })
+        })?;
+        outcome
     }
 
-    /// What an image needs to lack, the moment that shows whether it need lack anything, whether a store is torn, and whether
-    /// all of this need not become durable.
-    fn minimal(
-        judging: &mut Judging<'_>,
-        memory: &mut Memory<'_>,
-        at: Moment,
-        of: &Unexplained,
-    ) -> Result<(Loss, Option<u64>, bool, bool), Failure> {
-        if of.lacks_nothing {
-            return Ok((of.image.loss.clone(), Some(memory.step), false, false));
+    fn at_point(&mut self, judging: &mut Judging<'_>, memory: &mut Memory<'_>, at: Moment) -> Result<(), Failure> {
+        while let Some(of) = self.waiting.front().filter(|of| of.image.loss.step == memory.step) {
+            let minimal = match of.lacks_nothing {
+                true => None,
+                false => Some(Minimized::of(judging, memory, at, of)?),
+            };
+            let candidate = Candidate::of(self.waiting.pop_front().expect("it is there"));
+            self.found.extend(match minimal {
+                None => Some(Candidate { moment: Some(memory.step), ..candidate }),
+                Some(Minimized { loss, .. })
+                    if judging.causes.explained(&loss, candidate.how.timed_out, candidate.count) =>
+                {
+                    None
+                }
+                Some(Minimized { loss, moment, torn, scratch }) => {
+                    let first = loss.lost.iter().min_by_key(|lost| lost.step);
+                    let later = first.map(|lost| Later {
+                        line: lost.line,
+                        step: lost.step,
+                        flushed: lost.flushed,
+                        durable: false,
+                    });
+                    Some(Candidate { loss, moment, torn, scratch, later, ..candidate })
+                }
+            });
         }
+        Ok(())
+    }
+}
+
+/// What an image needs to lack.
+struct Minimized {
+    loss: Loss,
+    /// See [`Candidate`].
+    moment: Option<u64>,
+    /// All of it is a part of a store.
+    torn: bool,
+    /// None of it need become durable.
+    scratch: bool,
+}
+
+impl Minimized {
+    fn of(judging: &mut Judging<'_>, memory: &mut Memory<'_>, at: Moment, of: &Unexplained) -> Result<Self, Failure> {
         let point = if of.image.of_whole_point { Point::whole(memory) } else { Point::of(memory) };
-        let at = Moment { before: of.image.loss.before, ..at };
         let mut minimal = Minimal::new(judging, memory, &point, at);
         let state = minimal.of(&of.image.state)?;
-        let first = moment(minimal.memory, &point, &state);
-        let overtaker = first.map_or(Ok(None), |moment| minimal.overtaker(&state, moment + 1))?;
+        let moment = moment(minimal.memory, &point, &state);
+        let overtaker = moment.map_or(Ok(None), |moment| minimal.overtaker(&state, moment + 1))?;
         let lost = || point.lines.iter().zip(&state).filter(|(_, content)| **content != 0);
         let torn = lost().count() == 1 && lost().all(|(open, &content)| open.contents.list[content].torn.is_some());
         let scratch = lost().all(|(open, _)| open.scratch);
@@ -138,7 +151,7 @@ impl First {
         if let (Some(by), Some(lost)) = (overtaker, loss.lost.first_mut()) {
             lost.is_needed_before(by);
         }
-        Ok((loss, first, torn, scratch))
+        Ok(Self { loss, moment, torn, scratch })
     }
 }
 
@@ -177,6 +190,9 @@ impl Second {
     }
 
     fn read(&mut self, reading: &Reading<'_>, judging: &mut Judging<'_>) -> Result<(), Failure> {
+        if self.candidates.is_empty() {
+            return Ok(());
+        }
         let mut memory = reading.memory(judging)?;
         let mut outcome = Ok(());
         let steps = reading.trace.steps(reading.cancel)?;
@@ -236,18 +252,14 @@ impl Second {
             return;
         }
         for candidate in self.candidates.iter_mut().filter(|of| of.loss.step < memory.step) {
-            let Later::Pending { line: Some(line), step: lost, flushed } = candidate.later else { continue };
-            let site = match step.done {
-                Done::Flush { at, .. } if memory.place(at.line) == Some(line) => Some(step.site),
-                _ => None,
-            };
-            let flushed = flushed.or(site);
-            let stores = &memory.lines[memory.number(line) as usize].pending.stores;
-            let pending = stores.iter().any(|stored| stored.step == lost && !stored.covered);
-            candidate.later = match pending {
-                true => Later::Pending { line: Some(line), step: lost, flushed },
-                false => Later::Durable(flushed),
-            };
+            let Some(later) = candidate.later.as_mut().filter(|later| !later.durable) else { continue };
+            if let Done::Flush { at, .. } = step.done
+                && memory.place(at.line) == Some(later.line)
+            {
+                later.flushed.get_or_insert(step.site);
+            }
+            let stores = &memory.lines[memory.number(later.line) as usize].pending.stores;
+            later.durable = !stores.iter().any(|stored| stored.step == later.step && !stored.covered);
         }
     }
 }
@@ -258,24 +270,20 @@ fn add(judging: &mut Judging<'_>, candidate: Candidate, retrace: &Retrace, never
     let causes = &mut judging.causes;
     let first = loss.lost.iter().min_by_key(|lost| lost.step).map(|lost| lost.stored);
     // What lacks a flush may become durable by chance, with a neighbour; but not always.
-    let durable = matches!(later, Later::Durable(_)) && first.is_none_or(|site| !never_durable.contains(&site));
-    let begins = |of: &super::executed::Executed| first.is_some() && of.from.map(|by| by.site) == first;
+    let durable = later.is_some_and(|later| later.durable) && first.is_none_or(|site| !never_durable.contains(&site));
     // A store whose flush is missing is lost in any case; but if it begins an update that is not atomic, that is the reason.
     let executed = match stretch.and_then(|number| retrace.stretches.get(number)) {
         Some(executed) if lacks_nothing || durable || loss.lost.is_empty() => Some(executed),
-        _ => retrace.stretches.iter().find(|of| begins(of)),
+        _ => retrace.stretches.iter().find(|of| first.is_some() && of.from == first),
     };
     if let Some(executed) = executed {
-        let site = executed.from.map(|by| by.site);
         let same = |known: &&mut Failing| {
-            known.how.timed_out == how.timed_out
-                && matches!(&known.why, Why::Executed(of) if of.from.map(|by| by.site) == site)
+            known.how.timed_out == how.timed_out && matches!(&known.why, Why::Executed(of) if of.from == executed.from)
         };
         match causes.known.iter_mut().find(same) {
             Some(known) => known.count += count,
             None => {
-                let (why, kind) = (Why::Executed(executed.clone()), executed.kind);
-                causes.found(Failing { why, kind, count, loss, how, scratch: false });
+                causes.found(Failing { why: Why::Executed(executed.clone()), count, loss, how, scratch: false });
             }
         }
         return;
@@ -290,53 +298,13 @@ fn add(judging: &mut Judging<'_>, candidate: Candidate, retrace: &Retrace, never
         match lost.missing {
             _ if torn => lost.missing = CauseKind::TornStore,
             CauseKind::MissingFlush if durable && lost.needed_before.is_some() => {
-                (lost.missing, lost.flushed) = (CauseKind::OrderBetweenLines, later.flushed());
+                (lost.missing, lost.flushed) = (CauseKind::OrderBetweenLines, later.and_then(|later| later.flushed));
             }
             _ => {}
         }
     }
-    let kind = loss.lost.first().map_or(CauseKind::WrongRecovery, |lost| lost.missing);
-    let keys = vec![loss.overtaken()];
-    let new = Failing { why: Why::Lacks(keys), kind, count, loss, how, scratch };
+    let new = Failing { why: Why::Lacks(vec![loss.overtaken()]), count, loss, how, scratch };
     if let Some(new) = causes.same_mistake(new) {
         causes.found(new);
     }
-}
-
-/// What is done at a crash point; breaks if nothing is left to do.
-type AtPoint<'p> = dyn FnMut(&mut Judging<'_>, &mut Memory<'_>, Moment) -> Result<ControlFlow<()>, Failure> + 'p;
-
-/// Reads the trace from crash point to crash point, as an exploration does.
-fn walk(reading: &Reading<'_>, judging: &mut Judging<'_>, each: &mut AtPoint<'_>) -> Result<(), Failure> {
-    let mut memory = reading.memory(judging)?;
-    let mut outcome = Ok(());
-    let mut at_point = |judging: &mut Judging<'_>, memory: &mut Memory<'_>, record| {
-        let flow = each(judging, memory, Moment { record, before: Before::End });
-        memory.passed();
-        match flow {
-            Ok(flow) => flow,
-            Err(why) => {
-                outcome = Err(why);
-                ControlFlow::Break(())
-            }
-        }
-    };
-    let mut over = false;
-    let read =
-        reading.trace.steps(reading.cancel)?.each(reading.case.config.allow_truncated, &|_| {}, &mut |step| {
-            let ends = matches!(step.done, Done::Mark(_)) && reading.region.until == Some(memory.marks);
-            if ends || memory.loses_states(&step) {
-                let flow = at_point(judging, &mut memory, step.record);
-                over |= ends || flow.is_break();
-                if over {
-                    return ControlFlow::Break(());
-                }
-            }
-            memory.take(&step);
-            ControlFlow::Continue(())
-        })?;
-    if !over {
-        let _ = at_point(judging, &mut memory, read.records + 1);
-    }
-    outcome
 }

@@ -14,7 +14,7 @@ use crate::crash::{CrashCase, CrashPlan, CrashReport, Exploration, Region};
 use crate::kernel::{ConfigError, Failure};
 use crate::message::NO_SITE;
 use crate::run::Source;
-use crate::trace::{Done, Step, StepsRead, Trace, TraceBase};
+use crate::trace::{Done, StepsRead, Trace, TraceBase};
 use crate::user_recovery::OwnRecovery;
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -154,11 +154,14 @@ pub(super) struct Reading<'a> {
     /// Those of the counters, on a design whose lines do not always decrypt.
     rules: Option<&'a Rules>,
     plan: CrashPlan,
-    pub region: Region,
+    region: Region,
     pass: Pass,
     budget: u64,
     pub cancel: &'a Arc<AtomicBool>,
 }
+
+/// Called at a crash point; breaks off the reading. `ends`: the region or the trace ends there, with or without news.
+pub(super) type AtPoint<'p> = dyn FnMut(&mut Memory<'_>, Moment, bool) -> ControlFlow<()> + 'p;
 
 /// What a reading has found.
 struct Read {
@@ -178,26 +181,54 @@ impl<'a> Reading<'a> {
             .with_counters(counters))
     }
 
-    fn read(&self, judging: &mut Judging<'_>, watching: Option<&mut Watching>) -> Result<Read, Failure> {
-        let memory = self.memory(judging)?;
+    /// Reads the trace from crash point to crash point, until its region ends.
+    pub fn each_point(
+        &self,
+        memory: &mut Memory<'_>,
+        progress: &dyn Fn(u64),
+        each: &mut AtPoint<'_>,
+    ) -> Result<StepsRead, Failure> {
+        let mut over = false;
         let steps = self.trace.steps(self.cancel)?;
+        let read = steps.each(self.case.config.allow_truncated, progress, &mut |step| {
+            let at_mark = matches!(step.done, Done::Mark(_));
+            let ends = at_mark && self.region.until == Some(memory.marks);
+            if ends || memory.loses_states(&step) {
+                let before = if at_mark { Before::Mark } else { Before::Operation(step.site) };
+                over = each(memory, Moment { record: step.record, before }, ends).is_break() || ends;
+                memory.passed();
+            }
+            if !over {
+                memory.take(&step);
+                over = self.cancel.load(Ordering::Relaxed);
+            }
+            if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if !over && !self.cancel.load(Ordering::Relaxed) {
+            let _ = each(memory, Moment { record: read.records + 1, before: Before::End }, true);
+        }
+        Ok(read)
+    }
+
+    fn read(&self, judging: &mut Judging<'_>, watching: Option<&mut Watching>) -> Result<Read, Failure> {
+        let mut memory = self.memory(judging)?;
         let mut walk = Walk {
             of: self,
-            memory,
             judging,
             watching,
             kinds: FxHashSet::default(),
             last_point: 0,
-            left: false,
             any: false,
             tally: Tally::default(),
             near: Near::default(),
             outcome: Ok(()),
         };
-        let read = steps.each(self.case.config.allow_truncated, self.case.progress, &mut |step| walk.step(&step))?;
-        if walk.outcome.is_ok() && !walk.is_over() && !walk.left && walk.ends_with_point() {
-            let _ = walk.explore(Moment { record: read.records + 1, before: Before::End });
-        }
+        let read = self.each_point(&mut memory, self.case.progress, &mut |memory, at, ends| {
+            if ends && !walk.ends_with_point(memory) {
+                return ControlFlow::Continue(());
+            }
+            walk.explore(memory, at)
+        })?;
         if walk.outcome.is_ok() && !walk.is_over() {
             walk.outcome = walk.judging.take(0);
         }
@@ -217,9 +248,8 @@ impl<'a> Reading<'a> {
 }
 
 /// A reading under way.
-struct Walk<'r, 'a, 'j> {
+struct Walk<'r, 'j> {
     of: &'r Reading<'r>,
-    memory: Memory<'a>,
     judging: &'r mut Judging<'j>,
     /// If what the command reads is to decide what cannot be tried.
     watching: Option<&'r mut Watching>,
@@ -227,63 +257,45 @@ struct Walk<'r, 'a, 'j> {
     kinds: FxHashSet<u64>,
     /// The step before which the last crash point was.
     last_point: u64,
-    /// Whether the region is left, and whether a crash point has been explored in it.
-    left: bool,
+    /// Whether a crash point has been explored in the region.
     any: bool,
     tally: Tally,
     near: Near,
     outcome: Result<(), Failure>,
 }
 
-impl Walk<'_, '_, '_> {
+impl Walk<'_, '_> {
     /// Whether the exploration has ended, or the user has interrupted.
     fn is_over(&self) -> bool {
         self.judging.ended.is_some() || self.of.cancel.load(Ordering::Relaxed)
     }
 
     /// Whether the end of the region is a crash point.
-    fn ends_with_point(&self) -> bool {
+    fn ends_with_point(&self, memory: &Memory<'_>) -> bool {
         // What an earlier point leaves open may be lost at a later one.
-        self.memory.has_news() || (!self.any && self.of.region != Region::WHOLE && !self.memory.lines.is_empty())
-    }
-
-    fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        if matches!(step.done, Done::Mark(_)) && self.of.region.until == Some(self.memory.marks) {
-            self.left = true;
-            if self.ends_with_point() {
-                self.explore(Moment { record: step.record, before: Before::Mark })?;
-            }
-            return ControlFlow::Break(());
-        }
-        if self.memory.loses_states(step) {
-            let before = if let Done::Mark(_) = step.done { Before::Mark } else { Before::Operation(step.site) };
-            self.explore(Moment { record: step.record, before })?;
-        }
-        self.memory.take(step);
-        if self.of.cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        memory.has_news() || (!self.any && self.of.region != Region::WHOLE && !memory.lines.is_empty())
     }
 
     /// Explores a crash point, if it is one of those that are asked for.
-    fn explore(&mut self, at: Moment) -> ControlFlow<()> {
+    fn explore(&mut self, memory: &mut Memory<'_>, at: Moment) -> ControlFlow<()> {
         let wanted = match self.of.plan {
             CrashPlan::At(wanted) if at.record != wanted => {
                 self.near.meet(at.record, wanted);
                 false
             }
-            _ => self.of.region.has(self.memory.marks) && (!self.of.pass.new_kinds || self.is_new(at)),
+            _ => self.of.region.has(memory.marks) && (!self.of.pass.new_kinds || self.is_new(memory, at)),
         };
         self.any |= wanted;
         self.tally.passed += 1;
-        let flow = if wanted { self.explore_all(at) } else { ControlFlow::Continue(()) };
-        self.last_point = self.memory.step;
-        self.memory.passed();
+        let flow = if wanted { self.explore_all(memory, at) } else { ControlFlow::Continue(()) };
+        self.last_point = memory.step;
         flow
     }
 
-    fn explore_all(&mut self, at: Moment) -> ControlFlow<()> {
-        let point = Point::of(&mut self.memory);
+    fn explore_all(&mut self, memory: &mut Memory<'_>, at: Moment) -> ControlFlow<()> {
+        let point = Point::of(memory);
         let points = self.judging.explores(at.record);
-        let Self { of, memory, judging, watching, outcome, .. } = self;
+        let Self { of, judging, watching, outcome, .. } = self;
         let pass = of.pass;
         let mut tally = self.tally;
         // As long as the point is being explored, it counts as explored in part.
@@ -315,10 +327,10 @@ impl Walk<'_, '_, '_> {
 
     /// Whether no point of the same kind has been met: with the same stores since the last one, flushed or not, at the same
     /// fence.
-    fn is_new(&mut self, at: Moment) -> bool {
+    fn is_new(&mut self, memory: &Memory<'_>, at: Moment) -> bool {
         let mut stores = Vec::new();
-        for &number in &self.memory.fresh {
-            let pending = &self.memory.lines[number as usize].pending;
+        for &number in &memory.fresh {
+            let pending = &memory.lines[number as usize].pending;
             for stored in pending.stores.iter().filter(|stored| stored.step > self.last_point) {
                 let flushed = pending.flushes.covering(stored).is_some();
                 let place = if stored.site == NO_SITE { stored.mask } else { u64::from(stored.site) };

@@ -7,7 +7,7 @@
 //! What is stored past the caches lies in a write-combining buffer, which does not persist.
 
 use super::contents::Contents;
-use crate::message::{LineBytes, Site};
+use crate::message::{LINE_BYTES, LineBytes, Site};
 use crate::trace::pending::{Flush, Flushes, Store};
 use std::rc::Rc;
 
@@ -15,6 +15,20 @@ use std::rc::Rc;
 const STORES_MAX: usize = 64;
 /// Bytes that become durable together.
 const WORD: usize = 8;
+
+/// A store to a line, by whom and where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct By {
+    pub step: u64,
+    pub thread: u64,
+    pub site: Site,
+}
+
+impl By {
+    pub fn of(stored: &Stored) -> Self {
+        Self { step: stored.step, thread: stored.thread, site: stored.site }
+    }
+}
 
 /// A store to the line, or the part of one that lies in it.
 #[derive(Clone, Debug)]
@@ -37,6 +51,15 @@ pub(super) struct Stored {
 }
 
 impl Stored {
+    /// A store of `data` at an offset in its line.
+    pub fn of(by: By, past_caches: bool, offset: usize, data: &[u8]) -> Self {
+        let By { step, thread, site } = by;
+        let mut bytes = [0; LINE_BYTES as usize];
+        bytes[offset..offset + data.len()].copy_from_slice(data);
+        let mask = (u64::MAX >> (LINE_BYTES as usize - data.len())) << offset;
+        Self { step, thread, site, past_caches, mask, bytes, joined: false, covered: false, by_chance: None }
+    }
+
     /// The words that it changes.
     pub fn words(&self) -> u8 {
         (0..WORD).fold(0, |words, word| words | u8::from(self.mask >> (WORD * word) & 0xff != 0) << word)

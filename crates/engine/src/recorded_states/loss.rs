@@ -2,8 +2,8 @@
 //! same cause.
 
 use super::contents::Content;
-use super::counters::{By, Provenance};
-use super::line::{Pending, Stored};
+use super::counters::Provenance;
+use super::line::{By, Pending, Stored};
 use super::memory::Memory;
 use super::point::{Open, Point, State};
 use crate::crash::CauseKind;
@@ -15,7 +15,7 @@ use crate::user_recovery::Occasion;
 pub(super) struct Lost {
     pub line: Line,
     pub thread: u64,
-    /// The newest store that is lost.
+    /// The newest store that is lost; the first one, if that is all that is needed.
     pub stored: Site,
     pub missing: CauseKind,
     pub flushed: Option<Site>,
@@ -97,6 +97,31 @@ impl Lost {
 
 impl Loss {
     pub fn of(memory: &Memory<'_>, point: &Point, state: &State, at: Moment) -> Self {
+        Self::with(memory, point, state, at, |content, stores| {
+            let sites = sorted(stores[first_lost(content)?..].iter().map(|stored| stored.site));
+            Some((content.lost?, sites))
+        })
+    }
+
+    /// The same, if restoring any lost store more makes the program recover: what matters of each line is its first lost
+    /// store. What is overtaken comes first.
+    pub fn of_minimal(memory: &Memory<'_>, point: &Point, state: &State, at: Moment) -> Self {
+        let mut loss = Self::with(memory, point, state, at, |content, stores| {
+            let first = first_lost(content)?;
+            Some((first, vec![stores[first].site]))
+        });
+        loss.lost.sort_by_key(|lost| !lost.overtaken);
+        loss
+    }
+
+    /// `matters`: of the stores to a line, by its content, the lost one that is shown, and the places of those that count.
+    fn with(
+        memory: &Memory<'_>,
+        point: &Point,
+        state: &State,
+        at: Moment,
+        matters: impl Fn(&Content, &[Stored]) -> Option<(usize, Vec<Site>)>,
+    ) -> Self {
         let pending = |open: &Open| &memory.lines[open.number as usize].pending;
         let chosen = || point.lines.iter().zip(state);
         let kept = chosen().filter_map(|(open, &content)| {
@@ -111,10 +136,9 @@ impl Loss {
         let lost = chosen().filter_map(|(open, &content)| match &open.of_counter {
             Some(of) => lost_of_counter(open.line, pending(open), &of.provenance[content], &kept),
             None => {
-                let (of, content) = (pending(open), &open.contents.list[content]);
-                let newest = lost(open.line, of, &of.stores[content.lost?], &kept);
-                let sites = sorted(of.stores[first_lost(content)?..].iter().map(|stored| stored.site));
-                Some(Lost { sites, ..newest })
+                let of = pending(open);
+                let (shown, sites) = matters(&open.contents.list[content], &of.stores)?;
+                Some(Lost { sites, ..lost(open.line, of, &of.stores[shown], &kept) })
             }
         });
         let newest = kept.first().map_or(0, |kept| kept.step).max(memory.durable);
@@ -130,24 +154,6 @@ impl Loss {
         }
     }
 
-    /// The same, if restoring any lost store more makes the program recover: what matters of each line is its first lost
-    /// store.
-    pub fn of_minimal(memory: &Memory<'_>, point: &Point, state: &State, at: Moment) -> Self {
-        let mut loss = Self::of(memory, point, state, at);
-        for (open, &content) in point.lines.iter().zip(state).filter(|(open, _)| open.of_counter.is_none()) {
-            let of = &memory.lines[open.number as usize].pending;
-            let content = &open.contents.list[content];
-            let at = loss.lost.iter().position(|lost| lost.line == open.line);
-            if let (Some(at), Some(first)) = (at, first_lost(content)) {
-                let newest = loss.kept.first().map_or(0, |kept| kept.step).max(memory.durable);
-                let lost = lost(open.line, of, &of.stores[first], &loss.kept);
-                loss.lost[at] = Lost { overtaken: lost.step < newest, ..lost };
-            }
-        }
-        loss.lost.sort_by_key(|lost| !lost.overtaken);
-        loss
-    }
-
     /// When power failed, as far as the command may be told.
     pub fn occasion(&self) -> Occasion {
         Occasion { marks: self.marks, event: self.record }
@@ -155,16 +161,13 @@ impl Loss {
 
     /// What it has lost.
     pub fn key(&self) -> Key {
-        sorted(self.lost.iter().flat_map(|lost| lost.sites.iter().copied()))
+        sites_of(self.lost.iter())
     }
 
     /// What of it must not be lost: what is not overtaken may be lost in any case, with all that follows it.
     pub fn overtaken(&self) -> Key {
-        let overtaken = self.lost.iter().filter(|lost| lost.overtaken);
-        match sorted(overtaken.flat_map(|lost| lost.sites.iter().copied())) {
-            none if none.is_empty() => self.key(),
-            overtaken => overtaken,
-        }
+        let overtaken = sites_of(self.lost.iter().filter(|lost| lost.overtaken));
+        if overtaken.is_empty() { self.key() } else { overtaken }
     }
 
     /// Whether a state that lacks no more than this fails: it has lost all of that, too.
@@ -182,6 +185,10 @@ fn first_lost(content: &Content) -> Option<usize> {
         Some(kept) => Some(kept + 1),
         None => Some(0),
     }
+}
+
+fn sites_of<'l>(lost: impl Iterator<Item = &'l Lost>) -> Key {
+    sorted(lost.flat_map(|lost| lost.sites.iter().copied()))
 }
 
 fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {

@@ -1,8 +1,8 @@
 //! The memory of a recorded program while its steps go by: what is pending of each line, and when a power failure may
 //! leave states that it could not leave before.
 
-use super::counters::{By, Counters};
-use super::line::{Pending, Stored};
+use super::counters::Counters;
+use super::line::{By, Pending, Stored};
 use crate::kernel::keyed_digest;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use crate::trace::{Done, FileLine, FlushKind, Spot, Step, StoreWay, TraceBase, TraceFile};
@@ -215,32 +215,19 @@ impl<'a> Memory<'a> {
             self.lines.push(Known { line, pending, digest, scratch, bits, open, changed, fresh, touched });
             self.lines.len() as u32 - 1
         });
-        let mut bytes = [0; LINE_BYTES as usize];
         let offset = usize::from(at.offset);
-        bytes[offset..offset + data.len()].copy_from_slice(data);
-        let mask = (u64::MAX >> (LINE_BYTES as usize - data.len())) << offset;
         let known = &mut self.lines[number as usize];
         known.scratch = scratch && (known.scratch || known.pending.stores.is_empty());
         if let Some(last) = known.pending.stores.last() {
             self.pending.remove(&last.step);
         }
         let past_caches = way.past_caches();
-        let (thread, site) = (step.thread, step.site);
+        let by = By { step: self.step, thread: step.thread, site: step.site };
         if let Some(counters) = &mut self.counters {
-            counters.store(line, offset, data, By { step: self.step, thread, site }, past_caches);
+            counters.store(line, offset, data, by, past_caches);
         }
-        let waits = past_caches && !known.pending.waits_for(thread);
-        known.pending.store(Stored {
-            step: self.step,
-            thread,
-            site,
-            past_caches,
-            mask,
-            bytes,
-            joined: false,
-            covered: false,
-            by_chance: None,
-        });
+        let waits = past_caches && !known.pending.waits_for(by.thread);
+        known.pending.store(Stored::of(by, past_caches, offset, data));
         let digest = keyed_digest(line.0, &known.pending.newest);
         self.digest = self.digest.wrapping_sub(known.digest).wrapping_add(digest);
         known.digest = digest;
@@ -255,7 +242,7 @@ impl<'a> Memory<'a> {
             }
         }
         if waits {
-            self.thread(thread).push(number);
+            self.thread(by.thread).push(number);
         }
         if self.caches_persist && !past_caches {
             self.newest = Some(number);

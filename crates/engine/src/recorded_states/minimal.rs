@@ -1,8 +1,8 @@
 //! What of a failing image alone makes the command fail: lost lines are restored, as many as possible (delta debugging),
 //! then of each lost line the newest stores.
 
-use super::counters::By;
 use super::judging::Judging;
+use super::line::By;
 use super::loss::Moment;
 use super::memory::Memory;
 use super::point::{Point, State};

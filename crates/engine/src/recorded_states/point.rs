@@ -213,23 +213,19 @@ impl Point {
             return ControlFlow::Continue(Tried::Every);
         }
         let scratch = durable.end..self.lines.len();
-        let few = self.count(self.durable()).filter(|states| *states <= trial.left && !scratch.is_empty());
-        let (tried, whole) = match few {
-            Some(_) => {
-                trial.product(durable.end)?;
-                (Tried::Durable, true)
-            }
-            None => {
-                let newest = trial.newest(durable.end)?;
-                let singles = newest && trial.singles(durable.clone(), false)? && trial.contents(durable.clone())?;
-                let more =
-                    singles && trial.as_stored()? && trial.pairs(durable.end)? && trial.as_stored_without_one()?;
-                (if singles && self.is_complete() { Tried::Singles } else { Tried::Some }, more)
-            }
-        };
-        let _ = whole && trial.singles(scratch.clone(), true)? && trial.singles(scratch.clone(), false)? && {
-            trial.contents(scratch)?
-        };
+        let (tried, whole);
+        if !scratch.is_empty() && self.count(self.durable()).is_some_and(|states| states <= trial.left) {
+            trial.product(durable.end)?;
+            (tried, whole) = (Tried::Durable, true);
+        } else {
+            let newest = trial.newest(durable.end)?;
+            let singles = newest && trial.singles(durable.clone(), false)? && trial.contents(durable.clone())?;
+            whole = singles && trial.as_stored()? && trial.pairs(durable.end)? && trial.as_stored_without_one()?;
+            tried = if singles && self.is_complete() { Tried::Singles } else { Tried::Some };
+        }
+        if whole && trial.singles(scratch.clone(), true)? && trial.singles(scratch.clone(), false)? {
+            let _ = trial.contents(scratch)?;
+        }
         ControlFlow::Continue(tried)
     }
 

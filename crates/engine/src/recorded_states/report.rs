@@ -61,7 +61,7 @@ impl Outcome<'_> {
         if compared > 0 {
             coverage += &format!(" To find out what failing images need, {compared} more were tried.");
         }
-        let names = Causes(Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace));
+        let names = CauseNames(Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace));
         let found = merged(&names, &judging.causes.known);
         let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
         let mut violations: Vec<Violation> = found.iter().map(told).collect();
@@ -101,7 +101,7 @@ impl Outcome<'_> {
 }
 
 /// The causes as the user sees them, each with the first image that has it: places that are shown alike are one.
-fn merged<'f>(names: &Causes<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Failing)> {
+fn merged<'f>(names: &CauseNames<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Failing)> {
     let mut known: BTreeMap<(bool, Vec<String>), usize> = BTreeMap::new();
     let mut found: Vec<(Cause, &Failing)> = Vec::new();
     for failing in all {
@@ -117,14 +117,14 @@ fn merged<'f>(names: &Causes<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Failing
 }
 
 /// What causes are called.
-struct Causes<'a>(Names<'a>);
+struct CauseNames<'a>(Names<'a>);
 
-impl Causes<'_> {
+impl CauseNames<'_> {
     fn key(&self, failing: &Failing) -> Vec<String> {
         let text = |site: Site| self.0.place(site).text.clone();
         let mut words: Vec<String> = match &failing.why {
             Why::Lacks(keys) => keys[0].iter().map(|&site| text(site)).collect(),
-            Why::Executed(of) => vec![format!("from {:?}", of.from.map(|by| text(by.site)))],
+            Why::Executed(of) => vec![format!("from {:?}", of.from.map(text))],
         };
         words.sort_unstable();
         words.dedup();
@@ -157,11 +157,11 @@ impl Causes<'_> {
         };
         Cause {
             outcome: if failing.how.timed_out { CauseOutcome::TimedOut } else { CauseOutcome::Failed },
-            kind: failing.kind,
+            kind: failing.kind(),
             count: failing.count,
             at_event: *record,
             before: before.site().map(|site| self.0.shown(site)),
-            begins_at: executed.and_then(|of| of.from).map(|by| self.0.shown(by.site)),
+            begins_at: executed.and_then(|of| of.from).map(|site| self.0.shown(site)),
             ends_at: executed.and_then(|of| of.until).map(|site| self.0.shown(site)),
             lost: lost.iter().take(Cause::SHOWN).map(lost_line).collect(),
             lost_lines: lost.len() as u64,
@@ -178,7 +178,7 @@ impl Causes<'_> {
     fn executed(&self, of: &Executed) -> String {
         let text = |site: Site| self.0.place(site).text.as_str();
         let from = match of.from {
-            Some(by) => format!("From the store at {}", text(by.site)),
+            Some(site) => format!("From the store at {}", text(site)),
             None => "From the beginning".to_owned(),
         };
         let until = match of.until {
@@ -186,7 +186,7 @@ impl Causes<'_> {
             None => "on".to_owned(),
         };
         let stretch = format!("{from} {until} the program does not recover, even if nothing is lost");
-        let first = of.from.map(|by| text(by.site)).unwrap_or_default();
+        let first = of.from.map(text).unwrap_or_default();
         let last = of.until.map(text).unwrap_or_default();
         match of.kind {
             CauseKind::OrderWithinLine => format!(

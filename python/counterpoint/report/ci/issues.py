@@ -10,7 +10,7 @@ from ...contract.results import Cause, Check, Crash, Finding, LostLine, Place, V
 from ...contract.results.checks import FindingKind
 from ...contract.results.provisos import provisos
 from ...system import units
-from ...system.paths import is_file
+from ...system.paths import file_and_line, is_file
 from ...verbs.review import Review
 
 Level: TypeAlias = Literal["error", "warning"]
@@ -156,8 +156,8 @@ def _at(place: Finding | Place) -> At | None:
         return None
     if place.source is None:
         return At(place.place, function=place.function)
-    file, _, line = place.source.rpartition(":")
-    return At(place.place, file, int(line) if line.isdecimal() and int(line) > 0 else None, place.function)
+    file, line = file_and_line(place.source)
+    return At(place.place, file, line, place.function)
 
 
 def _finding(finding: Finding, fails: bool) -> Issue:
