@@ -116,9 +116,9 @@ static Addr kernel_pc(void)
    return VG_(get_IP)(VG_(get_running_tid)()) - SYSCALL_LENGTH;
 }
 
-static void kernel_bytes(const Mapping* mapping, Addr a, const UChar* bytes, SizeT length)
+void kernel_bytes(File* file, ULong offset, Addr a, const UChar* bytes, SizeT length)
 {
-   file_mark_dirty(mapping->file, mapping->offset + (a - mapping->base), length);
+   file_mark_dirty(file, offset, length);
    operation_over(TAG_KERNEL_STORE, threads_current(), executed - 1, kernel_pc(), a, length);
    field_bytes(bytes, length);
 }
@@ -132,48 +132,21 @@ void kernel_store(Addr a, SizeT length)
       Addr stop = end < mapping->end ? end : mapping->end;
       while (a < stop) {
          SizeT part = stop - a < CHUNK ? stop - a : CHUNK;
-         kernel_bytes(mapping, a, (const UChar*)a, part);
+         kernel_bytes(mapping->file, mapping->offset + (a - mapping->base), a, (const UChar*)a, part);
          a += part;
       }
    }
 }
 
-/* Read from the file, as the mapping may be protected or reach beyond the end of the file. */
-void kernel_store_of_file(const Mapping* mapping, Addr a, SizeT length)
+void kernel_flush(Addr a, SizeT length, Bool at_once)
 {
-   static UChar bytes[CHUNK];
-   while (length > 0) {
-      SizeT part = length < CHUNK ? length : CHUNK;
-      file_read(mapping->file, mapping->offset + (a - mapping->base), bytes, part);
-      kernel_bytes(mapping, a, bytes, part);
-      a += part;
-      length -= part;
-   }
-}
-
-static Bool synced;
-
-/* A page that is mapped twice is written back once. */
-static void sync_page(const Mapping* mapping, Addr a, SizeT length)
-{
-   if (synced) return;
-   for (Addr line = a; line < a + length; line += LINE) {
-      operation_at(TAG_CLWB, threads_current(), executed - 1, kernel_pc(), line);
-   }
-   synced = True;
-}
-
-void kernel_sync(File* file, ULong start, ULong end)
-{
-   for (ULong offset = start; file_take_dirty(file, &offset, end); offset += PAGE) {
-      synced = False;
-      mappings_of_file(file, offset, offset + PAGE, sync_page);
-   }
+   operation_over(TAG_KERNEL_FLUSH, threads_current(), executed - 1, kernel_pc(), a, length);
+   field_u(at_once);
 }
 
 void kernel_fence(void)
 {
-   if (watch.active) operation(TAG_SFENCE, threads_current(), executed - 1, kernel_pc());
+   if (watch.active || files_any()) operation(TAG_SFENCE, threads_current(), executed - 1, kernel_pc());
 }
 
 /* The program counter is behind the request. */

@@ -2,15 +2,14 @@
    Copyright (C) 2026 The Counterpoint developers.
    SPDX-License-Identifier: GPL-2.0-or-later
 
-   The files whose mappings are recorded. Each is held open, so that its inode number means no other file. */
+   The files that are recorded. Each is held open, so that its inode number means no other file. */
 
 #include "recorder.h"
 #include "pub_tool_aspacemgr.h"
 #include "pub_tool_seqmatch.h"
 #include "pub_tool_vki.h"
 
-const HChar* files_patterns[PATTERNS_MAX];
-UInt files_pattern_count;
+Patterns files_mapped, files_opened;
 
 static File** files;
 static UInt count, room;
@@ -65,12 +64,17 @@ void files_close(void)
    }
 }
 
-static Bool wanted(const HChar* path)
+static Bool matches(const Patterns* patterns, const HChar* path)
 {
-   if (files_pattern_count == 0) return True;
-   for (UInt i = 0; i < files_pattern_count; i++)
-      if (VG_(string_match)(files_patterns[i], path)) return True;
+   for (UInt i = 0; i < patterns->count; i++)
+      if (VG_(string_match)(patterns->items[i], path)) return True;
    return False;
+}
+
+static Bool wanted(const HChar* path, Reason reason)
+{
+   if (reason == MAPPED && files_mapped.count == 0) return True;
+   return matches(reason == MAPPED ? &files_mapped : &files_opened, path);
 }
 
 /* Regular files, and the character devices of persistent memory. */
@@ -91,27 +95,64 @@ static Int own_descriptor(const HChar* path)
    return own < 0 ? -1 : own;
 }
 
-File* file_of_descriptor(Int fd, Bool register_new)
+static void bind(File* file, const struct vg_stat* status, const HChar* link)
+{
+   file->device = status->dev;
+   file->inode = status->ino;
+   file->size = status->size;
+   file->fd = own_descriptor(link);
+}
+
+/* The file that stands for the size of another one, which has the number before it. */
+static void add_length(File* of, ULong size)
+{
+   HChar path[PATH_LIMIT + 1];
+   VG_(snprintf)(path, sizeof path, "size:%s", of->path);
+   File* file = add(path);
+   of->length = file;
+   file->window = LINE;
+   state(file);
+   window_state(file);
+   size_begins(file, size);
+}
+
+/* One of the same path that is gone is the same file. */
+static File* again(const HChar* path)
+{
+   for (UInt i = 0; i < count; i++)
+      if (files[i]->gone && VG_(strcmp)(files[i]->path, path) == 0) return files[i];
+   return NULL;
+}
+
+File* file_of_descriptor(Int fd, Reason reason)
 {
    struct vg_stat status;
    if (VG_(fstat)(fd, &status) != 0) return NULL;
    for (UInt i = 0; i < count; i++)
-      if (files[i]->memory == 0 && files[i]->device == status.dev && files[i]->inode == status.ino) return files[i];
-   if (!register_new) return NULL;
+      if (files[i]->fd >= 0 && !files[i]->gone && files[i]->device == status.dev && files[i]->inode == status.ino) return files[i];
+   if (reason == KNOWN) return NULL;
 
    HChar link[64], path[PATH_LIMIT + 1];
    VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", fd);
    SSizeT length = VG_(readlink)(link, path, PATH_LIMIT);
    if (length <= 0) return NULL;
    path[length] = 0;
-   if (!persistent(&status, path) || !wanted(path)) return NULL;
+   if (!persistent(&status, path) || !wanted(path, reason)) return NULL;
 
-   File* file = add(path);
-   file->device = status.dev;
-   file->inode = status.ino;
-   file->size = status.size;
-   file->fd = own_descriptor(link);
+   File* file = again(path);
+   if (file != NULL) {
+      VG_(close)(file->fd);
+      bind(file, &status, link);
+      file->size = NO_SIZE;   /* until somebody looks */
+      file->gone = False;
+      return file;
+   }
+   file = add(path);
+   bind(file, &status, link);
+   file->named = reason != MAPPED && status.nlink > 0;
    state(file);
+   if ((status.mode & VKI_S_IFMT) == VKI_S_IFREG) add_length(file, reason == CREATED ? NO_SIZE : file->size);
+   if (reason == CREATED) file->size = NO_SIZE;
    return file;
 }
 
@@ -198,7 +239,8 @@ void file_image(File* file, ULong offset, ULong length)
 {
    Interval part;
    while (intervals_next(&file->imaged, offset, offset + length, False, &part)) {
-      ULong at = part.start, end = part.end < file->size ? part.end : file->size;
+      ULong size = file->size == NO_SIZE ? 0 : file->size;
+      ULong at = part.start, end = part.end < size ? part.end : size;
       while ((at = next_data(file, at, end)) < end) {
          ULong step = CHUNK - at % CHUNK;
          if (step > end - at) step = end - at;
@@ -209,15 +251,39 @@ void file_image(File* file, ULong offset, ULong length)
    }
 }
 
-void files_check_sizes(void (*shrunk)(File*, ULong, ULong))
+Bool files_any(void) { return count > 0; }
+
+Bool file_known(ULong device, ULong inode)
+{
+   for (UInt i = 0; i < count; i++)
+      if (files[i]->fd >= 0 && files[i]->device == device && files[i]->inode == inode) return True;
+   return False;
+}
+
+void files_check_sizes(void (*resized)(File*, ULong))
 {
    for (UInt i = 0; i < count; i++) {
       File* file = files[i];
       struct vg_stat status;
-      if (file->fd < 0 || VG_(fstat)(file->fd, &status) != 0) continue;
+      if (file->fd < 0 || file->length == NULL || file->gone || VG_(fstat)(file->fd, &status) != 0) continue;
       ULong before = file->size;
-      file->size = status.size;
-      if (file->size < before) shrunk(file, file->size, before);
+      file->gone = file->named && status.nlink == 0;
+      file->size = file->gone ? NO_SIZE : status.size;
+      if (file->size != before) resized(file, before);
+   }
+}
+
+/* Says of files that now have other names that they do. */
+void files_renamed(void)
+{
+   for (UInt i = 0; i < count; i++) {
+      HChar link[64], path[PATH_LIMIT + 1];
+      if (!files[i]->named || files[i]->gone || files[i]->fd < 0) continue;
+      VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", files[i]->fd);
+      SSizeT length = VG_(readlink)(link, path, PATH_LIMIT);
+      if (length <= 0) continue;
+      path[length] = 0;
+      if (VG_(strcmp)(path, files[i]->path) != 0) unrecorded_rename(files[i]->path);
    }
 }
 

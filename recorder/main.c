@@ -11,6 +11,13 @@
 
 static Int trace_descriptor = -1, soft_files;
 
+static void add_pattern(const HChar* argument, Patterns* patterns, const HChar* pattern)
+{
+   if (patterns->count == PATTERNS_MAX)
+      VG_(fmsg_bad_option)(argument, "at most %d patterns can be given\n", PATTERNS_MAX);
+   patterns->items[patterns->count++] = pattern;
+}
+
 static Bool option(const HChar* argument)
 {
    const HChar* pattern;
@@ -18,9 +25,9 @@ static Bool option(const HChar* argument)
    } else if (VG_BINT_CLO(argument, "--soft-files", soft_files, 0, 1 << 20)) {
    } else if (VG_STR_CLO(argument, "--mark-stderr", printed_prefix)) {
    } else if (VG_STR_CLO(argument, "--pmem", pattern)) {
-      if (files_pattern_count == PATTERNS_MAX)
-         VG_(fmsg_bad_option)(argument, "at most %d patterns can be given\n", PATTERNS_MAX);
-      files_patterns[files_pattern_count++] = pattern;
+      add_pattern(argument, &files_mapped, pattern);
+   } else if (VG_STR_CLO(argument, "--files", pattern)) {
+      add_pattern(argument, &files_opened, pattern);
    } else {
       return False;
    }
@@ -32,7 +39,8 @@ static void usage(void)
    VG_(printf)("    --trace-fd=<number>   write the trace to this file descriptor\n"
                "    --soft-files=<number> the soft limit of open files that the program finds\n"
                "    --mark-stderr=<text>  lines on standard error that begin with this are marks\n"
-               "    --pmem=<pattern>      record files whose path matches (* and ?), not all [repeatable]\n");
+               "    --pmem=<pattern>      record mapped files whose path matches (* and ?), not all [repeatable]\n"
+               "    --files=<pattern>     record files that are opened for writing whose path matches [repeatable]\n");
 }
 
 static void start_up_mapping(Addr a, SizeT length, Bool read, Bool write, Bool execute, ULong debug_info)

@@ -109,10 +109,16 @@ void scratch_end(Addr base, SizeT length)
    state_scratch(2, base, length);
 }
 
+static void window_restate(File* file)
+{
+   if (file->window > 0) window_state(file);
+}
+
 void mappings_restate(void)
 {
    for (UInt i = 0; i < scratch.count; i++)
       state_scratch(1, scratch.items[i].start, scratch.items[i].end - scratch.items[i].start);
+   files_each(window_restate);
    for (UInt i = 0; i < count; i++) state(&mappings[i]);
    for (UInt i = 0; i < code_count; i++) state_code(&codes[i]);
 }
@@ -198,11 +204,6 @@ void mapping_add(Addr base, SizeT length, File* file, ULong offset, Bool registe
    file_image(file, offset, length);
    insert((Mapping){ base, base + length, file, offset, registered });
    state(mapping_at(base, length));
-   Interval part;
-   while (intervals_next(&file->stale, offset, offset + length, True, &part)) {
-      intervals_remove(&file->stale, part.start, part.end);
-      kernel_store_of_file(mapping_at(base, length), base + (part.start - offset), part.end - part.start);
-   }
 }
 
 void mapping_move(Addr from, SizeT old_length, Addr to, SizeT new_length)
@@ -240,14 +241,32 @@ Bool code_at(Addr a)
    return False;
 }
 
-void mappings_of_file(File* file, ULong start, ULong end, void (*visit)(const Mapping*, Addr, SizeT))
+/* The mapping that has byte `offset` of the file; or NULL, and the next offset before `end` that one has, or `end`. */
+static const Mapping* mapping_of(const File* file, ULong offset, ULong* end)
 {
    for (UInt i = 0; i < count; i++) {
       const Mapping* mapping = &mappings[i];
-      ULong mapping_end = mapping->offset + (mapping->end - mapping->base);
-      if (mapping->file != file || mapping_end <= start || end <= mapping->offset) continue;
-      ULong from = start > mapping->offset ? start : mapping->offset;
-      ULong to = end < mapping_end ? end : mapping_end;
-      visit(mapping, mapping->base + (from - mapping->offset), to - from);
+      ULong stop = mapping->offset + (mapping->end - mapping->base);
+      if (mapping->file != file || stop <= offset || *end <= mapping->offset) continue;
+      if (mapping->offset > offset) {
+         *end = mapping->offset;
+         continue;
+      }
+      if (stop < *end) *end = stop;
+      return mapping;
+   }
+   return NULL;
+}
+
+void mappings_places(File* file, ULong start, ULong end, void (*visit)(File*, ULong, Addr, SizeT))
+{
+   while (start < end) {
+      ULong stop = end;
+      const Mapping* mapping = mapping_of(file, start, &stop);
+      if (stop - start > CHUNK) stop = start + CHUNK;
+      SizeT length = stop - start;
+      Addr a = mapping != NULL ? mapping->base + (start - mapping->offset) : window_at(file, start, length);
+      visit(file, start, a, length);
+      start = stop;
    }
 }

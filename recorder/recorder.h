@@ -10,6 +10,7 @@
       outside.c     which code is not the program's own
       callers.c     who called the code that stores, flushes or fences
       syscalls.c    what the kernel did to mappings and files
+      written.c     what that changes in files, and what of it is durable; openings.c: as the program opens them
       requests.c    what the program says of itself; printed.c: by what it prints
       unrecorded.c  what the stream lacks
       stream.c      writes records; docs/traces.md of Counterpoint describes them */
@@ -45,7 +46,7 @@ typedef enum {
    TAG_SYNC = 0x01, TAG_FILE, TAG_MAP, TAG_UNMAP, TAG_CODE, TAG_IMAGE, TAG_THREAD, TAG_CALLERS, TAG_CALLERS_AGAIN,
    TAG_LOAD = 0x10, TAG_STORE, TAG_NT_STORE, TAG_ATOMIC, TAG_CLWB, TAG_CLFLUSHOPT, TAG_CLFLUSH,
    TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE, TAG_COUNTER_WRITEBACK, TAG_COUNTER_ATOMIC, TAG_LOCKED,
-   TAG_CALLED_STORE,
+   TAG_CALLED_STORE, TAG_KERNEL_FLUSH,
    TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH, TAG_LACKS,
    TAG_END = 0x7f
 } Tag;
@@ -62,7 +63,8 @@ Bool intervals_next(const Intervals* set, ULong start, ULong end, Bool inside, I
 
 /* ---- files.c ---- */
 
-typedef struct {
+typedef struct File File;
+struct File {
    UInt number;
    HChar* path;
    Int fd;              /* our own, for reading, so that the inode lives on; -1: there is none */
@@ -70,18 +72,31 @@ typedef struct {
    ULong size;          /* when last looked at */
    Addr memory;         /* of registered memory that is no file: where its offset 0 is; otherwise 0 */
    Intervals imaged;    /* offsets whose first content the stream has */
-   Intervals stale;     /* imaged, then changed while not mapped */
    UChar* dirty;        /* one bit a page: stored to since it was last synced */
    ULong dirty_pages;   /* room in `dirty` */
-} File;
+   ULong window;        /* so much of it has addresses that no program has (written.c) */
+   File* length;        /* the file that stands for its size; NULL: there is none */
+   ULong cut;           /* up to here the stream has contents that were cut off and not yet replaced by zeros */
+   Bool size_open;      /* its size has changed since it was last synced */
+   Bool synchronous;    /* the program has asked for mappings with MAP_SYNC: sizes are durable before what is stored */
+   Bool named;          /* it is recorded because it was opened: that it loses its name matters */
+   Bool gone;           /* it has no name any more */
+};
 
-extern const HChar* files_patterns[];
-extern UInt files_pattern_count;
 enum { PATTERNS_MAX = 64 };
+typedef struct { const HChar* items[PATTERNS_MAX]; UInt count; } Patterns;
+
+/* Which files are recorded that the program maps: all, if there is no pattern; and which that it opens for writing. */
+extern Patterns files_mapped, files_opened;
+typedef enum { KNOWN, MAPPED, OPENED, CREATED } Reason;
+
+/* The size of a file that does not exist. */
+static const ULong NO_SIZE = ~0ULL;
 
 /* `soft`: the limit of open files that the program shall find; 0: Valgrind's. */
 void files_init(Int soft);
-File* file_of_descriptor(Int fd, Bool register_new);
+/* The file that is open there. One that is not known yet becomes so if it is to be recorded for this reason. */
+File* file_of_descriptor(Int fd, Reason reason);
 File* file_of_memory(Addr base, SizeT length);
 void file_read(const File* file, ULong offset, UChar* bytes, SizeT length);
 void file_mark_dirty(File* file, ULong offset, SizeT length);
@@ -90,8 +105,11 @@ Bool file_take_dirty(File* file, ULong* offset, ULong end);
 /* Writes IMAGE for what of [offset, offset + length) the stream does not have yet. */
 void file_image(File* file, ULong offset, ULong length);
 void files_restate(void);
-/* Looks whether files have become shorter or longer; `shrunk` is called with what was cut off. */
-void files_check_sizes(void (*shrunk)(File* file, ULong start, ULong end));
+/* Looks whether files have become shorter or longer, or have lost their names; then calls `resized` with the size before. */
+void files_check_sizes(void (*resized)(File* file, ULong before));
+Bool files_any(void);
+Bool file_known(ULong device, ULong inode);
+void files_renamed(void);
 void files_each(void (*visit)(File* file));
 void files_close(void);
 
@@ -121,8 +139,8 @@ void scratch_begin(Addr base, SizeT length);
 void scratch_end(Addr base, SizeT length);
 void mappings_restate(void);
 void mappings_forget(void);
-/* Calls `visit` for each mapped part of the file's [start, end). */
-void mappings_of_file(File* file, ULong start, ULong end, void (*visit)(const Mapping*, Addr a, SizeT length));
+/* Calls `visit` for each part of the file's [start, end), of at most CHUNK bytes, with its address in the stream. */
+void mappings_places(File* file, ULong start, ULong end, void (*visit)(File*, ULong offset, Addr a, SizeT length));
 
 /* ---- tool.c ---- */
 
@@ -176,13 +194,40 @@ VG_REGPARM(2) void access_store(const Access* access, Addr a);
 VG_REGPARM(2) void access_atomic(const Access* access, Addr a);
 VG_REGPARM(2) void access_flush(const Access* access, Addr a);
 VG_REGPARM(1) void access_fence(const Access* access);
-/* What the kernel did for the running thread's current system call. */
+/* What the kernel did for the running thread's current system call: stored to mapped memory; stored these bytes to a file;
+   made lines durable, by the next fence or at once; made everything durable that waits for a fence. */
 void kernel_store(Addr a, SizeT length);
-void kernel_store_of_file(const Mapping* mapping, Addr a, SizeT length);
-void kernel_sync(File* file, ULong start, ULong end);
+void kernel_bytes(File* file, ULong offset, Addr a, const UChar* bytes, SizeT length);
+void kernel_flush(Addr a, SizeT length, Bool at_once);
 void kernel_fence(void);
 /* What the program says of the counters of a range, which ends within memory, by a client request. */
 void annotated(Tag tag, Addr a, SizeT length);
+
+/* ---- written.c ---- */
+
+/* The address of a part of a file that is not mapped. */
+Addr window_at(File* file, ULong offset, ULong length);
+void window_state(const File* file);
+/* The kernel is about to change this part of a file: the stream needs what it holds. */
+void file_changes(File* file, ULong start, ULong end);
+/* The kernel has changed this part of a file. */
+void file_changed(File* file, ULong start, ULong end);
+/* Looks what sizes and names files have now. */
+void files_look(void);
+/* A part of a file is durable once the kernel's next fence has come, and so is its size. */
+void file_synced(File* file, ULong start, ULong end);
+/* The names of the files in a folder are, too. */
+void folder_synced(const HChar* path);
+/* The file has this size, or none, before anything else that the stream tells of it. */
+void size_begins(File* file, ULong size);
+
+/* ---- openings.c ---- */
+
+/* A system call that opens a file by a path is about to be made, and has given a descriptor. */
+void will_open(ThreadId tid, Int folder, const HChar* path, UWord flags);
+void opened(ThreadId tid, Int fd, UWord flags);
+/* A path is about to be cut to a length. */
+void will_cut(const HChar* path, ULong length);
 
 /* ---- requests.c ---- */
 
@@ -252,6 +297,12 @@ void unrecorded_exec(Addr path);
 void unrecorded_exec_failed(void);
 /* The kernel reads and writes memory for the program by itself, which began with this system call. */
 void unrecorded_transfers(const HChar* call);
+/* The program has written to a file that is not recorded. */
+void unrecorded_write(Int fd);
+/* The program ends. */
+void unrecorded_end(void);
+/* A recorded file has another name. */
+void unrecorded_rename(const HChar* path);
 
 /* ---- instrument.c, cpuid.c, syscalls.c, requests.c ---- */
 

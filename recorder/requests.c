@@ -66,14 +66,14 @@ static void register_file(Int fd, Addr base, SizeT length, ULong offset)
 {
    length = mapped(base, length);
    if (mappings_cover(base, length)) return;
-   File* file = file_of_descriptor(fd, True);
+   File* file = file_of_descriptor(fd, MAPPED);
    if (file != NULL) mapping_add(base, length, file, offset, True);
 }
 
 /* The memory of a file that the patterns leave out is left out here as well. */
 static Bool left_out(Addr base)
 {
-   if (files_pattern_count == 0) return False;
+   if (files_mapped.count == 0) return False;
    NSegment const* segment = VG_(am_find_nsegment)(base);
    return segment != NULL && segment->kind == SkFileC;
 }

@@ -244,7 +244,7 @@ void stream_open(Int fd)
 {
    /* Above the descriptors that the program sees and could close. */
    output = VG_(safe_fd)(fd);
-   put("CPTRACE\005", 8);
+   put("CPTRACE\006", 8);
    sync_here();
 }
 
@@ -252,6 +252,7 @@ void stream_end(UInt status)
 {
    if (output < 0) return;
    accesses_settle();
+   unrecorded_end();
    ULong before = records;
    tag_only(TAG_END);
    field_u(before);

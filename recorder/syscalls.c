@@ -5,6 +5,7 @@
    System calls that change mappings, that write into files or memory, and that make files durable. */
 
 #include "recorder.h"
+#include "pub_tool_aspacemgr.h"
 #include "pub_tool_vki.h"
 #include "pub_tool_vkiscnums.h"
 
@@ -13,6 +14,9 @@ enum {
    SYNCHRONOUS = 4,                          /* msync */
    PUNCH_HOLE = 2, COLLAPSE = 8, ZERO_RANGE = 16, INSERT = 32,
    MADVISE_REMOVE = 9,
+   WITH_SYNC = 0x80000,                      /* mmap */
+   CURRENT_FOLDER = -100,                    /* openat */
+   CREATING = VKI_O_WRONLY | VKI_O_CREAT | VKI_O_TRUNC,
    DATA_SYNC = 010000                        /* O_DSYNC, which O_SYNC contains */
 };
 /* Not in the headers of Valgrind 3.19. */
@@ -21,34 +25,51 @@ static const ULong WHOLE = 1ULL << 62;
 
 static SizeT pages(SizeT length) { return (length + PAGE - 1) & ~(SizeT)(PAGE - 1); }
 
-static void not_stale(const Mapping* mapping, Addr a, SizeT length)
+/* Bytes that a call writes to a descriptor: where, or, if that is negative, at the descriptor's position or at the end. */
+static File* about_to_write(Int fd, Long* offset)
 {
-   ULong offset = mapping->offset + (a - mapping->base);
-   intervals_remove(&mapping->file->stale, offset, offset + length);
+   File* file = files_any() ? file_of_descriptor(fd, KNOWN) : NULL;
+   if (file == NULL) return NULL;
+   if (*offset < 0) *offset = VG_(lseek)(fd, 0, VKI_SEEK_CUR);
+   if (VG_(fcntl)(fd, VKI_F_GETFL, 0) & VKI_O_APPEND) *offset = file->size;
+   return file;
 }
 
-/* The kernel changed [start, end) of a file: recorded now where it is mapped, and elsewhere when it is mapped again. */
-static void changed(File* file, ULong start, ULong end)
+static void will_write(Int fd, Long offset, ULong length)
 {
-   Interval part = { start, start };
-   while (intervals_next(&file->imaged, part.end, end, True, &part))
-      intervals_add(&file->stale, part.start, part.end);
-   mappings_of_file(file, start, end, not_stale);
-   mappings_of_file(file, start, end, kernel_store_of_file);
+   File* file = about_to_write(fd, &offset);
+   if (file != NULL && offset >= 0) file_changes(file, offset, offset + length);
+}
+
+static void will_write_at(Int fd, const Long* offset, ULong length)
+{
+   will_write(fd, offset != NULL && VG_(am_is_valid_for_client)((Addr)offset, sizeof *offset, VKI_PROT_READ) ? *offset : -1,
+              length);
+}
+
+static ULong bytes_of(const struct vki_iovec* parts, UWord count)
+{
+   ULong length = 0;
+   if (!VG_(am_is_valid_for_client)((Addr)parts, count * sizeof *parts, VKI_PROT_READ)) return 0;
+   for (UWord i = 0; i < count; i++) length += parts[i].iov_len;
+   return length;
 }
 
 static void written(Int fd, Long offset, ULong length)
 {
    if (length == 0) return;
-   File* file = file_of_descriptor(fd, False);
-   if (file == NULL) return;
-   files_check_sizes(changed);
+   File* file = file_of_descriptor(fd, KNOWN);
+   if (file == NULL) {
+      unrecorded_write(fd);
+      return;
+   }
+   files_look();
    Int flags = VG_(fcntl)(fd, VKI_F_GETFL, 0);
    if (offset < 0) offset = VG_(lseek)(fd, 0, VKI_SEEK_CUR) - length;
    else if (flags & VKI_O_APPEND) offset = file->size - length;
-   changed(file, offset, offset + length);
+   file_changed(file, offset, offset + length);
    if (flags & DATA_SYNC) {
-      kernel_sync(file, offset, offset + length);
+      file_synced(file, offset, offset + length);
       kernel_fence();
    }
 }
@@ -71,9 +92,9 @@ static void mapped(const UWord* args, Addr base)
    UWord type = flags & MAP_TYPE;
    if ((type == SHARED || type == SHARED_VALIDATE)
        && (VG_(fcntl)(fd, VKI_F_GETFL, 0) & VKI_O_ACCMODE) == VKI_O_RDWR) {
-      File* file = file_of_descriptor(fd, True);
+      File* file = file_of_descriptor(fd, MAPPED);
       if (file != NULL) {
-         files_check_sizes(changed);
+         files_look();
          mapping_add(base, length, file, offset, False);
       }
    }
@@ -115,36 +136,75 @@ static void each_mapped(Addr a, SizeT length, void (*act)(File* file, ULong from
 
 static void memory_synced(Addr a, SizeT length)
 {
-   each_mapped(a, length, kernel_sync);
+   each_mapped(a, length, file_synced);
    kernel_fence();
 }
 
 static void memory_removed(Addr a, SizeT length)
 {
-   each_mapped(a, length, changed);
+   each_mapped(a, length, file_changed);
 }
 
-static void file_synced(File* file)
+static void all_synced(File* file)
 {
-   kernel_sync(file, 0, WHOLE);
+   file_synced(file, 0, WHOLE);
 }
 
 static void descriptor_synced(Int fd)
 {
-   File* file = file_of_descriptor(fd, False);
-   if (file == NULL) return;
-   file_synced(file);
+   File* file = file_of_descriptor(fd, KNOWN);
+   struct vg_stat status;
+   if (file != NULL) {
+      all_synced(file);
+   } else if (files_any() && VG_(fstat)(fd, &status) == 0 && (status.mode & VKI_S_IFMT) == VKI_S_IFDIR) {
+      HChar link[64], path[PATH_LIMIT + 1];
+      VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", fd);
+      SSizeT length = VG_(readlink)(link, path, PATH_LIMIT);
+      if (length <= 0) return;
+      path[length] = 0;
+      folder_synced(path);
+   } else {
+      return;
+   }
    kernel_fence();
+}
+
+static void will_allocate(Int fd, UWord mode, ULong offset, ULong length)
+{
+   File* file = files_any() ? file_of_descriptor(fd, KNOWN) : NULL;
+   if (file == NULL || file->size == NO_SIZE) return;
+   if (mode & (PUNCH_HOLE | ZERO_RANGE)) file_changes(file, offset, offset + length);
+   if (mode & (COLLAPSE | INSERT)) file_changes(file, offset, file->size);
 }
 
 static void allocated(Int fd, UWord mode, ULong offset, ULong length)
 {
-   File* file = file_of_descriptor(fd, False);
+   File* file = file_of_descriptor(fd, KNOWN);
    if (file == NULL) return;
-   ULong before = file->size;
-   files_check_sizes(changed);
-   if (mode & (PUNCH_HOLE | ZERO_RANGE)) changed(file, offset, offset + length);
-   if (mode & (COLLAPSE | INSERT)) changed(file, offset, before > file->size ? before : file->size);
+   files_look();
+   if (mode & (PUNCH_HOLE | ZERO_RANGE)) file_changed(file, offset, offset + length);
+   if (mode & (COLLAPSE | INSERT)) file_changed(file, offset, file->size);
+}
+
+static void will_truncate(Int fd, ULong length)
+{
+   File* file = files_any() ? file_of_descriptor(fd, KNOWN) : NULL;
+   if (file != NULL && file->size != NO_SIZE) file_changes(file, length, file->size);
+}
+
+/* The program has asked for a mapping whose pages are durable in the file system before they are stored to; a file that is
+   not on persistent memory has none, and the program takes another one. */
+static void mapping_synchronous(const UWord* args)
+{
+   if ((args[3] & MAP_TYPE) != SHARED_VALIDATE || !(args[3] & WITH_SYNC) || args[3] & VKI_MAP_ANONYMOUS) return;
+   File* file = file_of_descriptor((Int)args[4], MAPPED);
+   if (file != NULL) file->synchronous = True;
+}
+
+static void names_changed(void)
+{
+   files_look();
+   files_renamed();
 }
 
 static void printed_parts(Int fd, const struct vki_iovec* parts, SizeT length)
@@ -160,16 +220,37 @@ static Bool is_exec(UInt number) { return number == __NR_execve || number == __N
 
 static void before(ThreadId tid, UInt number, UWord* args, UInt count)
 {
-   /* The program's memory, and the recorder in it, is gone if this succeeds. */
-   if (!is_exec(number)) return;
-   unrecorded_exec(args[number == __NR_execve ? 0 : 1]);
-   stream_flush();
+   if (is_exec(number)) {
+      /* The program's memory, and the recorder in it, is gone if this succeeds. */
+      unrecorded_exec(args[number == __NR_execve ? 0 : 1]);
+      stream_flush();
+   }
+   if (!stream_is_open()) return;
+   switch (number) {
+      case __NR_write: will_write(args[0], -1, args[2]); break;
+      case __NR_writev: will_write(args[0], -1, bytes_of((const struct vki_iovec*)args[1], args[2])); break;
+      case __NR_pwrite64: will_write(args[0], args[3], args[2]); break;
+      case __NR_pwritev:
+      case __NR_pwritev2: will_write(args[0], args[3], bytes_of((const struct vki_iovec*)args[1], args[2])); break;
+      case __NR_sendfile: will_write(args[0], -1, args[3]); break;
+      case __NR_splice:
+      case __NR_copy_file_range: will_write_at(args[2], (const Long*)args[3], args[4]); break;
+      case __NR_ftruncate: will_truncate(args[0], args[1]); break;
+      case __NR_truncate: will_cut((const HChar*)args[0], args[1]); break;
+      case __NR_fallocate: will_allocate(args[0], args[1], args[2], args[3]); break;
+      case __NR_open: will_open(tid, CURRENT_FOLDER, (const HChar*)args[0], args[1]); break;
+      case __NR_openat: will_open(tid, args[0], (const HChar*)args[1], args[2]); break;
+      case __NR_creat: will_open(tid, CURRENT_FOLDER, (const HChar*)args[0], CREATING); break;
+      default: break;
+   }
 }
 
 static void after(ThreadId tid, UInt number, UWord* args, UInt count, SysRes result)
 {
    if (is_exec(number)) unrecorded_exec_failed();   /* or it would not be here */
-   if (sr_isError(result) || !stream_is_open()) return;
+   if (!stream_is_open()) return;
+   if (number == __NR_mmap) mapping_synchronous(args);
+   if (sr_isError(result)) return;
    threads_run(tid);
    UWord value = sr_Res(result);
    switch (number) {
@@ -181,7 +262,7 @@ static void after(ThreadId tid, UInt number, UWord* args, UInt count, SysRes res
       case __NR_fsync:
       case __NR_fdatasync: descriptor_synced(args[0]); break;
       case __NR_sync:
-      case __NR_syncfs: files_each(file_synced); kernel_fence(); break;
+      case __NR_syncfs: files_each(all_synced); kernel_fence(); break;
       case __NR_write:
          written(args[0], -1, value);
          printed(args[0], (const UChar*)args[1], value);
@@ -197,10 +278,15 @@ static void after(ThreadId tid, UInt number, UWord* args, UInt count, SysRes res
       case __NR_splice:
       case __NR_copy_file_range: written_at(args[2], (const Long*)args[3], value); break;
       case __NR_ftruncate:
-      case __NR_truncate: files_check_sizes(changed); break;
-      case __NR_open: if (args[1] & VKI_O_TRUNC) files_check_sizes(changed); break;
-      case __NR_openat: if (args[2] & VKI_O_TRUNC) files_check_sizes(changed); break;
-      case __NR_creat: files_check_sizes(changed); break;
+      case __NR_truncate: files_look(); break;
+      case __NR_open: opened(tid, value, args[1]); break;
+      case __NR_openat: opened(tid, value, args[2]); break;
+      case __NR_creat: opened(tid, value, CREATING); break;
+      case __NR_unlink:
+      case __NR_unlinkat:
+      case __NR_rename:
+      case __NR_renameat:
+      case __NR_renameat2: names_changed(); break;
       case __NR_fallocate: allocated(args[0], args[1], args[2], args[3]); break;
       case __NR_io_submit: unrecorded_transfers("io_submit"); break;
       case IO_URING_SETUP: unrecorded_transfers("io_uring"); break;

@@ -141,7 +141,7 @@ GROUPS = (
         "The options of `annotations`: those of `RunOptions`, and these, as for `crash`.",
         "`cp.annotations`",
         "RunOptions",
-        ("points", "recover", "recover_timeout", "recover_jobs", "recover_folder"),
+        ("points", "recover", "recover_prints", "recover_timeout", "recover_jobs", "recover_folder"),
     ),
     Group(
         "CheckOptions",

@@ -40,7 +40,7 @@ def place(file: Path, line: int) -> Place:
 
 def cause(file: Path) -> Cause:
     """The store in line 2 is flushed in line 3, and no fence comes before the store in line 6."""
-    lost = LostLine("pool", 0x40, 0, place(file, 2), "missing-fence", place(file, 3), None, place(file, 6))
+    lost = LostLine("pool", 0x40, 0, place(file, 2), None, "missing-fence", place(file, 3), None, place(file, 6))
     kept = (KeptLine("pool", 0, place(file, 6)), KeptLine("pool", 0x80, place(file, 2)))
     return Cause("failed", "missing-fence", 3, 17, place(file, 11), None, None, (lost,), 1, kept, 2, "It is <lost>.")
 
@@ -73,6 +73,14 @@ def test_a_listing_says_what_happened_at_each_line(source: Path) -> None:
     }
 
 
+def test_the_call_of_what_stores_is_shown(source: Path) -> None:
+    told = cause(source)
+    called = replace(told, lost=(replace(told.lost[0], called_at=f"{source}:10"),))
+    (one,) = causes_page.listings(called)
+    marks = {line.number: line.marks for line in one.lines}
+    assert marks[10] == (Mark("lost", "the function that stores it is called here"),)
+
+
 def test_lines_that_bear_on_nothing_are_left_out(source: Path) -> None:
     source.write_text("\n".join(f"line {number}" for number in range(1, 41)))
     far = replace(cause(source), before=place(source, 30), kept=())
@@ -91,7 +99,7 @@ def test_a_source_file_that_is_gone_or_another_one_leaves_the_places(content: st
 
 def test_places_without_a_source_line_are_named() -> None:
     unknown = Place("log+0x1234", None, None, "log")
-    lost = LostLine("pool", 0x40, 0, unknown, "missing-flush", None, None, unknown)
+    lost = LostLine("pool", 0x40, 0, unknown, None, "missing-flush", None, None, unknown)
     told = Cause("failed", "missing-flush", 1, 5, None, None, None, (lost, lost), 2, (), 0, "")
     (one,) = causes_page.listings(told)
     assert one.name == ""

@@ -226,6 +226,7 @@ _LOST = {
     "missing": "missing-fence",
     "flushed": _FLUSHED,
     "fenced_by": None,
+    "called_at": None,
     "needed_before": place("/r/map.c:12", "put"),
 }
 

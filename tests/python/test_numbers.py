@@ -36,7 +36,7 @@ _CALLS = {
 
 _NUMBERS, _NO_PATH = ("x", "-5"), ("a\0b",)
 _BAD: dict[str | None, tuple[str, ...]] = {
-    **dict.fromkeys(("N", "MHZ", "SECONDS", "all|N", "SIZE"), _NUMBERS),
+    **dict.fromkeys(("N", "MHZ", "SECONDS", "all|N", "SIZE", "BYTES"), _NUMBERS),
     "N[,N...]": ("1,x", "1,-5"),
     "SIZE[,SIZE...]": ("64,x", "64,-5"),
     "PATH.TO.KEY=VALUE": ("no.such=1", "controller.wpq_entries=x"),
@@ -49,7 +49,7 @@ _BAD: dict[str | None, tuple[str, ...]] = {
 }
 """By what the help calls a value: some that are none."""
 
-_ANY_TEXT = {"--wrapper", "--pmem", "--mark-stderr"}
+_ANY_TEXT = {"--wrapper", "--pmem", "--files", "--mark-stderr", "--recover-prints"}
 """Options that nothing is bad for."""
 
 

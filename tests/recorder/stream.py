@@ -11,19 +11,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-MAGIC = b"CPTRACE\x05"
+MAGIC = b"CPTRACE\x06"
 SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD, CALLERS, CALLERS_AGAIN = range(0x01, 0x0A)
 LOAD, STORE, NT_STORE, ATOMIC, CLWB, CLFLUSHOPT, CLFLUSH = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
 SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, SCRATCH, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x23, 0x7F
-LOCKED, CALLED_STORE, LACKS = 0x1C, 0x1D, 0x24
+LOCKED, CALLED_STORE, KERNEL_FLUSH, LACKS = 0x1C, 0x1D, 0x1E, 0x24
 COUNTER_WRITEBACK, COUNTER_ATOMIC = 0x1A, 0x1B
 ANNOTATIONS = (COUNTER_WRITEBACK, COUNTER_ATOMIC)
 FENCES = (SFENCE, MFENCE, LOCKED)
 STORES = (STORE, CALLED_STORE, NT_STORE, ATOMIC, KERNEL_STORE)
-FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH)
+FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH, KERNEL_FLUSH)
 CALLED = (CALLED_STORE, NT_STORE, ATOMIC, KERNEL_STORE, *FLUSHES, *FENCES, *ANNOTATIONS)
 NAMES = {value: name for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
 WORD = (1 << 64) - 1
+WINDOWS = 1 << 63
+"""Mappings from here on are of parts of files that the program has not mapped."""
 LINE = 64
 
 
@@ -156,6 +158,11 @@ class Reader:
             record.data = b"" if tag == LOAD else self.take(record.size)
         elif tag in FLUSHES:
             self.operation(record)
+            if tag == KERNEL_FLUSH:
+                record.size = self.u()
+                assert 1 <= record.size <= 65536
+                record.fields = (self.u(),)
+                assert record.fields[0] <= 1, "an unknown way to flush"
         elif tag in ANNOTATIONS:
             self.operation(record)
             record.size = self.u()
@@ -171,7 +178,7 @@ class Reader:
             assert record.fields[0] <= 2, "an unknown kind of scratch"
         elif tag == LACKS:
             record.fields = (self.u(),)
-            assert record.fields[0] <= 3, "an unknown kind of lack"
+            assert record.fields[0] <= 5, "an unknown kind of lack"
             record.data = self.text()
         elif tag == END:
             record.fields = (self.u(), self.u(), self.u())
@@ -222,6 +229,11 @@ class Replay:
         found = [self.contents[i] for i, name in enumerate(self.paths) if name == path.encode()]
         assert found, f"{path} is not in the trace, but {self.paths}"
         return bytes(found[-1])
+
+    def size(self, path: str) -> int | None:
+        """How long the file of this path is in the end; None if the trace does not say."""
+        found = [self.contents[i] for i, name in enumerate(self.paths) if name == b"size:" + path.encode()]
+        return int.from_bytes(found[-1][:8], "little") if found else None
 
     def write(self, file: int, offset: int, data: bytes) -> None:
         content = self.contents[file]
@@ -289,7 +301,7 @@ def replay(source: BinaryIO, keep: Callable[[Record], bool] = lambda record: Fal
         elif tag == LOAD or tag in FLUSHES:
             if tag == LOAD or result.is_mapped(record):
                 result.place(record)
-            assert tag == LOAD or record.address % LINE == 0, "a flush of no line"
+            assert tag in (LOAD, KERNEL_FLUSH) or record.address % LINE == 0, "a flush of no line"
         elif tag == MARK:
             result.marks.append(record.data)
         elif tag == SCRATCH and record.fields not in result.scratch:

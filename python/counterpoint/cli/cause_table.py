@@ -22,14 +22,17 @@ def cause_table(causes: Sequence[Cause]) -> Iterable[RenderableType]:
         return
     shown = causes[:_SHOWN]
     rows = [(cause, _stored(cause), _flushed(cause), _needed(cause)) for cause in shown]
-    names = short_names([place.place for _, *places in rows for place in places if place is not None])
+    calls = [call for cause in shown if (call := _called(cause)) is not None]
+    names = short_names([*(place.place for _, *places in rows for place in places if place is not None), *calls])
     table = _titled("Causes")
-    for heading in ("kind", "stored at", "flushed at", "before"):
+    for heading in ("kind", "stored at", *(["called at"] if calls else []), "flushed at", "before"):
         table.add_column(heading, no_wrap=True, header_style="dim")
     table.add_column("images", justify="right", header_style="dim")
     for cause, *places in rows:
         cells = ["" if place is None else names[place.place] for place in places]
         kind = cause.kind if cause.outcome == "failed" else f"{cause.kind} ({cause.outcome})"
+        if calls:
+            cells.insert(1, names.get(_called(cause) or "", ""))
         table.add_row(kind, *cells, units.number(cause.count))
     yield Text("")
     yield table
@@ -76,6 +79,11 @@ def _left_out(count: int, what: str) -> Iterable[RenderableType]:
 def _stored(cause: Cause) -> Place | None:
     """The store that is lost, or, if nothing is lost, that from which on the program does not recover."""
     return cause.lost[0].stored if cause.lost else cause.begins_at
+
+
+def _called(cause: Cause) -> str | None:
+    """Where the function is called that the lost store is in."""
+    return cause.lost[0].called_at if cause.lost else None
 
 
 def _flushed(cause: Cause) -> Place | None:

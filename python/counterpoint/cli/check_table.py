@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -110,7 +111,19 @@ def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[Render
     return parts
 
 
+_SIZE_OF = "size:"
+"""How the name of what stands for the size of a file begins (docs/traces.md)."""
+_UNMAPPED = 1 << 63
+"""Addresses from here on are those of parts of files that the program has not mapped."""
+
+
 def _example(finding: Finding) -> str:
     example = finding.example
-    at = "" if example.address is None else f", address {example.address:#x}"
+    file = Path(example.file or "").name
+    if (example.file or "").startswith(_SIZE_OF):
+        at = f", the size of {file}"
+    elif example.address is not None and example.address >= _UNMAPPED:
+        at = f", offset {example.offset:#x} of {file}"
+    else:
+        at = "" if example.address is None else f", address {example.address:#x}"
     return f"record {example.record:,}{at}"

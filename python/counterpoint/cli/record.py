@@ -23,6 +23,14 @@ def record(
             help="Record only mappings of files whose whole path matches (* and ?); repeat for several.",
         ),
     ] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--files",
+            metavar="PATTERN",
+            help="Record also files opened for writing, mapped or not, whose whole path matches; repeatable.",
+        ),
+    ] = None,
     mark_stderr: Annotated[
         str | None,
         typer.Option(
@@ -35,12 +43,15 @@ def record(
 
     if few := recorder.few_files():
         screen.note(f"warning: {few}")
-    recording = recorder.record(program, out, pmem=pmem or (), mark_stderr=mark_stderr)
+    recording = recorder.record(program, out, pmem=pmem or (), files=files or (), mark_stderr=mark_stderr)
     summary = recording.summary
     for sentence in summary.lacks:
         screen.note(f"warning: the trace lacks something, and every verdict on it will say so: {sentence}")
     if not summary.paths:
-        screen.note("the program mapped no file as shared and writable: the trace holds no operation")
+        screen.note(
+            "the program mapped no file as shared and writable: the trace holds no operation; "
+            "--files PATTERN records what it writes to files that it opens"
+        )
     counts = ", ".join(
         f"{getattr(summary, what):,} {what}" for what in ("instructions", "loads", "stores", "flushes", "fences")
     )

@@ -40,6 +40,12 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
         "COMMAND",
         "Run this on {pool}, the memory that a boot of a recorded program finds.",
     ),
+    "recover_prints": (
+        "name",
+        "--recover-prints",
+        "TEXT",
+        "It recovers only if the last line that the command prints contains TEXT, too.",
+    ),
     "recover_timeout": (
         "count",
         "--recover-timeout",
@@ -123,6 +129,12 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
         "--watch-reads",
         None,
         "Watch what the command reads; one run then decides all states in which that is the same. Needs Valgrind.",
+    ),
+    "sector": (
+        "count",
+        "--sector",
+        "BYTES",
+        "The files are on a disk whose sectors of 512 or 4096 bytes are written whole, not on persistent memory.",
     ),
     "stop_after": ("count", "--stop-after", "N", "Stop after N memories on which the command fails, at least 1."),
     "time_budget": ("count", "--time-budget", "SECONDS", "Stop the exploration after this many seconds, 1 to 604800."),

@@ -40,6 +40,7 @@ TYPED = (
     "warmup",
     "fault",
     "recover",
+    "recover_prints",
     "recover_timeout",
     "no_preflight",
     "leave_out",
@@ -48,6 +49,7 @@ TYPED = (
     "schedule",
     "states",
     "watch_reads",
+    "sector",
     "allow_truncated",
     "transactions",
     "nested_depth",
@@ -147,6 +149,8 @@ class AnnotationOptions(RunOptions, total=False):
             boot finds at each crash point, and exits with 0 if it recovers. `{pool}` in it stands for the path of the
             first file of the trace, `{folder}` for the folder with all of them, `{marks}` for a file with the marks
             that the program had set, one a line, and `{event}` for the number of the crash point.
+        recover_prints: the program recovers only if the last line that the command prints contains this text, too. A
+            recovery that calls `exit(0)` before anything is checked then does not count as success.
         recover_timeout: time limit in seconds for one such command; default 60.
         recover_jobs: how many such commands run at a time, at most one for each processor, which is the default. The
             verdict does not depend on it.
@@ -155,6 +159,7 @@ class AnnotationOptions(RunOptions, total=False):
 
     points: Annotated[int | str | None, check_points]
     recover: Annotated[str | None, check_name]
+    recover_prints: Annotated[str | None, check_name]
     recover_timeout: Annotated[int | None, count]
     recover_jobs: Annotated[int | None, count]
     recover_folder: Annotated[str | os.PathLike[str] | None, path]
@@ -253,12 +258,17 @@ class CrashOptions(RunOptions, total=False):
             that the program had set, one a line, and `{event}` for the number of the crash point.
         no_preflight: do not run the command first on memory of which nothing is lost, as the program finds it and as it
             leaves it. A command that fails there is refused.
+        recover_prints: the program recovers only if the last line that the command prints contains this text, too. A
+            recovery that calls `exit(0)` before anything is checked then does not count as success.
         recover_timeout: time limit in seconds for one such command; default 60.
         recover_jobs: how many such commands run at a time, at most one for each processor, which is the default. The
             verdict does not depend on it.
         watch_reads: for `explore="legal"`: at crash points with more legal states than `states`, also run the command
             under Valgrind, which records what it reads. One run then decides all states in which that is the same. Such
             a run takes half a second or more; off by default.
+        sector: for `explore` "legal": the files of the recorded program are on a disk that writes sectors of so many
+            bytes whole: 512 or 4096. Default: they are on persistent memory, of which eight aligned bytes become
+            durable together.
         stop_after: end the exploration with this many memories on which the command fails; default none.
         time_budget: end the exploration after so many seconds; default none.
         workers: how many threads judge power failures during recovery and attacks, at most one for each processor; 0
@@ -289,9 +299,11 @@ class CrashOptions(RunOptions, total=False):
     blame: Annotated[bool | None, switch]
     recover: Annotated[str | None, check_name]
     no_preflight: Annotated[bool, flag]
+    recover_prints: Annotated[str | None, check_name]
     recover_timeout: Annotated[int | None, count]
     recover_jobs: Annotated[int | None, count]
     watch_reads: Annotated[bool, flag]
+    sector: Annotated[int | None, count]
     stop_after: Annotated[int | None, count]
     time_budget: Annotated[int | None, count]
     workers: Annotated[int | None, count]

@@ -124,6 +124,11 @@ def _marked(cause: Cause) -> Iterator[tuple[Place, Mark]]:
         yield cause.ends_at, Mark("kept", "this store mends it")
     for line in cause.lost:
         yield line.stored, Mark("lost", "stored here, and lost")
+        if line.called_at is not None:
+            yield (
+                Place(line.called_at, line.called_at, None, None),
+                Mark("lost", "the function that stores it is called here"),
+            )
         if line.flushed is not None:
             yield line.flushed, Mark("flushed", "flushed here")
         if line.fenced_by is not None:

@@ -65,17 +65,21 @@ def record(
     out: str | Path | None = None,
     *,
     pmem: Sequence[str] = (),
+    files: Sequence[str] = (),
     mark_stderr: str | None = None,
 ) -> Recording:
     """Runs a program and writes a trace of what it does to persistent memory.
 
-    Persistent memory is each shared mapping of a file that is opened for reading and writing, and what the program
-    registers by the client requests of pmemcheck. The program keeps standard input, output and error.
+    Persistent memory is each shared mapping of a file that is opened for reading and writing, what the program
+    registers by the client requests of pmemcheck, and the files of `files`. The program keeps standard input, output
+    and error.
 
     Args:
         program: the program and its arguments.
         out: the trace; without it the program's name with `.cptrace` in the current folder.
-        pmem: patterns with `*` and `?`; only files whose whole path matches one of them are recorded.
+        pmem: patterns with `*` and `?`; of mapped files, only those whose whole path matches one of them are recorded.
+        files: such patterns; files whose whole path matches one of them are recorded once they are opened for writing,
+            mapped or not.
         mark_stderr: each line on standard error that begins with this is a mark.
 
     Raises:
@@ -90,6 +94,7 @@ def record(
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     command = [*_under("counterpoint"), f"--trace-fd={writing}"]
     command += [f"--pmem={pattern}" for pattern in pmem]
+    command += [f"--files={pattern}" for pattern in files]
     if mark_stderr is not None:
         command.append(f"--mark-stderr={mark_stderr}")
     with _patient() as told:

@@ -155,6 +155,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
         only_with(
             "a command; give one with 'recover'",
             &[
+                ("recover_prints", request.recover_prints.is_some()),
                 ("recover_timeout", request.recover_timeout.is_some()),
                 ("recover_jobs", request.recover_jobs.is_some()),
                 ("recover_folder", request.recover_folder.is_some()),
@@ -177,6 +178,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
     }
     let settings = RecoverySettings {
         command: command.clone(),
+        prints: request.recover_prints.clone(),
         timeout_seconds: request.recover_timeout.unwrap_or(TIMEOUT_SECONDS),
         folder: request.recover_folder.as_ref().map(PathBuf::from),
         keep: request.recover_keep.as_ref().map(PathBuf::from),
@@ -240,7 +242,8 @@ fn explore_as_asked(
         Explored::Schedules(number) => case.explore_schedules(exploration, number, recovery),
         Explored::LegalStates { per_fence } => explore_legal(&case, exploration, per_fence),
         Explored::OfRecorded { per_point } => {
-            explore_recorded(&case, RecordedLegal { exploration, states_per_point: per_point, recovery, cancel })
+            let (states_per_point, sector) = (per_point, request.sector);
+            explore_recorded(&case, RecordedLegal { exploration, states_per_point, sector, recovery, cancel })
         }
     }
 }
@@ -293,6 +296,20 @@ impl Crash {
         if explore != Explore::Legal && !self.watch_reads.is_empty() {
             return refused("watch_reads", "only explore 'legal' takes it");
         }
+        if let Some(sector) = self.sector {
+            if !recorded_states::SECTORS.contains(&sector) {
+                return refused("sector", &format!("{sector} is not 512 or 4096 bytes"));
+            }
+            if !recorded {
+                return refused("sector", "only explore 'legal' of a recorded program takes it");
+            }
+            if design.encryption.is_some() || design.drain().is_some() {
+                return refused(
+                    "sector",
+                    "a disk has no encrypted memory and no persistent caches: design 'unencrypted' takes it",
+                );
+            }
+        }
         let by_schedules = explore == Explore::Schedules || (explore == Explore::Legal && !explained);
         if by_schedules && self.states.is_some() {
             return refused(
@@ -330,11 +347,13 @@ impl Crash {
             common: self.common.again(&run.config, run.source.is_trace()),
             broken: self.broken.clone(),
             recover: self.recover.clone(),
+            recover_prints: self.recover_prints.clone(),
             recover_timeout: self.recover_timeout,
             no_preflight: self.no_preflight,
             watch_reads: self.watch_reads.clone(),
             schedule: self.schedule,
             states: self.states,
+            sector: self.sector,
             ..Self::default()
         }
     }

@@ -83,6 +83,7 @@ fn key_of_another_kind_of_request_is_refused() {
         ("shrink", json!(false)),
         ("blame", json!(false)),
         ("recover", json!("true {pool}")),
+        ("recover_prints", json!("ok")),
         ("recover_timeout", json!(5)),
         ("recover_jobs", json!(1)),
         ("watch_reads", json!(["watch"])),

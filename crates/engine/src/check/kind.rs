@@ -54,7 +54,9 @@ impl Kind {
     /// What the trace shows, in a sentence about one operation.
     pub fn sentence(self) -> &'static str {
         match self {
-            Kind::NeverFlushed => "No flush of its line follows this store, so a power failure may lose it.",
+            Kind::NeverFlushed => {
+                "No flush of its line follows this store, and no sync of its file, so a power failure may lose it."
+            }
             Kind::StoredAfterFlush => {
                 "This store comes after a flush of its line that no fence had completed, and no other flush follows, so a \
                  power failure may lose it."

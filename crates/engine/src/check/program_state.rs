@@ -202,7 +202,7 @@ impl ProgramState {
         let flushed_before = self.flushed.set(at.line);
         let pending = self.lines.entry(at.line).or_default();
         // A second thread that flushes a line needs no fence of the first one, so its flush has a use.
-        if !pending.needs_flush(step.thread) {
+        if !pending.needs_flush(step.thread) && !kind.by_kernel() {
             let kind = if flushed_before { Kind::FlushedTwice } else { Kind::CleanFlush };
             let moment = self.moment(step, Some(at));
             self.findings.operation(kind, step.site, moment, Some(number));
@@ -210,7 +210,7 @@ impl ProgramState {
         self.flushed_by(step.thread, at.line);
         let now = self.step;
         let pending = self.lines.entry(at.line).or_default();
-        if kind == FlushKind::Clflush {
+        if kind.at_once() {
             let durable = pending.flush_at_once();
             if pending.is_empty() {
                 self.lines.remove(&at.line);

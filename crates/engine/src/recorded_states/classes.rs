@@ -32,7 +32,7 @@ impl Part {
 pub(super) struct Classes<'p> {
     point: &'p Point,
     by_line: FxHashMap<Line, usize>,
-    /// The lines of each counter block.
+    /// The lines of each group.
     groups: Vec<Vec<usize>>,
     waiting: VecDeque<Part>,
     /// Most parts that wait: with more the point would take too many runs in any case.
@@ -46,7 +46,7 @@ impl<'p> Classes<'p> {
     pub fn of(point: &'p Point, classes: u64) -> Self {
         let mut groups = vec![Vec::new(); point.together.groups.len()];
         for (at, line) in point.lines.iter().enumerate() {
-            if let Some(of) = &line.of_counter {
+            if let Some(of) = &line.joint {
                 groups[of.group].push(at);
             }
         }
@@ -56,9 +56,8 @@ impl<'p> Classes<'p> {
             groups,
             waiting: [Part::default()].into(),
             parts_max: usize::try_from(classes).unwrap_or(usize::MAX),
-            // What is not listed of a line may be all that goes with contents of other lines of its counter block.
-            whole: point.considered
-                && point.lines.iter().all(|line| line.of_counter.is_none() || line.contents.complete),
+            // What is not listed of a line may be all that goes with contents of other lines of its group.
+            whole: point.considered && point.lines.iter().all(|line| line.joint.is_none() || line.contents.complete),
         }
     }
 
@@ -141,14 +140,14 @@ impl<'p> Classes<'p> {
         (busy <= self.point.together.busy_max).then_some(state)
     }
 
-    /// Contents of the lines of a counter block that go together if it has reached the media in this way, with as few lines
+    /// Contents of the lines of a group that go together if it has reached the media in this way, with as few lines
     /// as possible that circuits work on, and the number of these.
     fn in_way(&self, part: &Part, group: &[usize], way: usize) -> Option<(u32, Vec<usize>)> {
         let mut busy = 0;
         let mut contents = Vec::with_capacity(group.len());
         for &at in group {
             let open = &self.point.lines[at];
-            let of = open.of_counter.as_ref()?;
+            let of = open.joint.as_ref()?;
             let legal = part.contents(at, open).into_iter().filter(|&content| of.modes[content] >> way & 1 == 1);
             let content = legal.min_by_key(|&content| (of.busy[content], content))?;
             busy += u32::from(of.busy[content]);

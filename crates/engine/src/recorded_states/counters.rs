@@ -7,6 +7,7 @@
 
 use super::contents::{Content, Contents};
 use super::line::By;
+use super::together::{Age, Joint, Together};
 use crate::assembly::{boot_codec, encryption_parts};
 use crate::config::Machine;
 use crate::crash::CauseKind;
@@ -19,7 +20,6 @@ use crate::recovery::{LineCodec, SchemeCodec};
 use crate::run::Annotated;
 use crate::trace::{AnnotationKind, FlushKind, Trace, TraceBase};
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -50,47 +50,14 @@ pub(super) struct Provenance {
     pub kept: Option<By>,
 }
 
-/// A line, as far as its counter goes.
-#[derive(Debug)]
-pub(super) struct OfCounter {
-    /// Lines of the same group have their counters in the same block.
-    pub group: usize,
-    /// By content. Bit `n`: it is legal if the block of the counter has reached the media in way `n`.
-    pub modes: Vec<u64>,
-    /// By content: whether a circuit works on the line.
-    pub busy: Vec<bool>,
-    pub provenance: Vec<Provenance>,
-    of: Vec<Of>,
-}
-
-impl OfCounter {
-    /// The content with the newest data, or with the oldest, that is legal in a way; of those, the best or the worst.
-    pub fn in_way(&self, way: usize, newest: bool, best: bool) -> Option<usize> {
-        let legal = (0..self.modes.len()).filter(|&content| self.modes[content] >> way & 1 == 1);
-        legal.min_by_key(|&content| {
-            let of = self.of[content];
-            let age = if newest { usize::MAX - of.version } else { of.version };
-            (age, if best { of.rank } else { u8::MAX - of.rank })
-        })
-    }
-}
-
 /// A line that may read as more than one thing.
 pub(super) struct Apartness {
     pub line: Line,
     pub contents: Rc<Contents>,
-    pub of_counter: OfCounter,
-}
-
-/// How the contents of lines go together.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Together {
-    /// For each group, its number of ways.
-    pub groups: Vec<usize>,
-    /// Most lines that circuits work on.
-    pub busy_max: u32,
-    /// Whether something was left out.
-    pub complete: bool,
+    /// Lines of a group have their counters in one block, whose ways are those in which it may have reached the media.
+    pub joint: Joint,
+    /// By content.
+    pub provenance: Vec<Provenance>,
 }
 
 /// What is known of a design's counters before the program runs.
@@ -165,7 +132,7 @@ impl<'a> Counters<'a> {
 
     /// A flush of a line that was stored to.
     pub fn flush(&mut self, thread: u64, line: Line, kind: FlushKind) {
-        if kind != FlushKind::Clflush {
+        if !kind.at_once() {
             self.history.flushed(thread, line);
             return;
         }
@@ -213,7 +180,7 @@ impl<'a> Counters<'a> {
         blocks.sort_unstable_by(|left, right| right.cmp(left));
         let encoder =
             Encoder { codec: Some(&self.rules.codec as &dyn LineCodec), base: Arc::clone(&self.rules.base) as _ };
-        let mut together = Together { complete: true, ..Together::default() };
+        let mut together = Together::default();
         let mut found: Vec<Apartness> = Vec::new();
         for (_, block) in blocks {
             if found.len() >= LINES_MAX {
@@ -269,30 +236,11 @@ struct Listed<'a> {
     known: Vec<Known>,
 }
 
-/// A version of the line, and how badly it reads.
-#[derive(Clone, Copy, Debug)]
-struct Of {
-    version: usize,
-    rank: u8,
-}
-
-impl Of {
-    /// What is greater has less of the line.
-    fn lack(self) -> impl Ord {
-        (Reverse(self.version), self.rank)
-    }
-
-    /// The one with less of the line.
-    fn worse(self, other: Self) -> Self {
-        if self.lack() < other.lack() { other } else { self }
-    }
-}
-
 /// What is known of a content of the line.
 struct Known {
-    of: Of,
+    of: Age,
     /// In the first way, if it is legal there.
-    first: Option<Of>,
+    first: Option<Age>,
     modes: u64,
     busy: bool,
     provenance: Provenance,
@@ -311,7 +259,7 @@ fn rank(reading: Reading) -> u8 {
 impl Listed<'_> {
     /// Adds what the line reads as if this version of it and its counter have reached the media, the block in way `mode`.
     fn add(&mut self, version: usize, reading: Reading, bytes: LineBytes, busy: bool, mode: usize) {
-        let of = Of { version, rank: rank(reading) };
+        let of = Age { version, rank: rank(reading) };
         match self.contents.iter().position(|known| known.bytes == bytes) {
             Some(at) => {
                 let known = &mut self.known[at];
@@ -367,13 +315,13 @@ impl Listed<'_> {
         Some(Apartness {
             line: self.line,
             contents: Rc::new(contents),
-            of_counter: OfCounter {
+            joint: Joint {
                 group,
                 modes: self.known.iter().map(|known| known.modes).collect(),
                 busy: self.known.iter().map(|known| known.busy).collect(),
-                of: self.known.iter().map(|known| known.of).collect(),
-                provenance: self.known.into_iter().map(|known| known.provenance).collect(),
+                ages: self.known.iter().map(|known| known.of).collect(),
             },
+            provenance: self.known.into_iter().map(|known| known.provenance).collect(),
         })
     }
 }

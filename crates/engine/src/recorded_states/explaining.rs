@@ -162,7 +162,7 @@ fn moment(memory: &Memory<'_>, point: &Point, state: &State) -> Option<u64> {
         let stores = &memory.lines[open.number as usize].pending.stores;
         let content = &open.contents.list[content];
         let first = if content.torn.is_some() { content.torn } else { content.kept.map(|kept| kept + 1) };
-        let first = stores.get(first.unwrap_or(0)).filter(|_| open.of_counter.is_none());
+        let first = stores.get(first.unwrap_or(0)).filter(|_| open.provenance.is_none());
         first.map(|stored| stored.step - 1)
     });
     first.min().flatten()

@@ -44,6 +44,8 @@ pub struct RecordedLegal<'a> {
     pub exploration: &'a Exploration,
     /// States tried at one crash point, if the request states it.
     pub states_per_point: Option<u64>,
+    /// The bytes of a sector, if the files are on a disk.
+    pub sector: Option<u64>,
     /// The command that judges.
     pub recovery: Option<&'a mut OwnRecovery>,
     pub cancel: &'a Arc<AtomicBool>,
@@ -57,7 +59,7 @@ pub struct RecordedLegal<'a> {
 /// What is asked has no meaning, the trace cannot be read, the command cannot be run, or the user has interrupted before
 /// anything was judged.
 pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Result<CrashReport, Failure> {
-    let RecordedLegal { exploration, states_per_point, recovery, cancel } = asked;
+    let RecordedLegal { exploration, states_per_point, sector, recovery, cancel } = asked;
     let (Source::Trace(trace, _), Some(recovery)) = (case.source, recovery) else {
         return Err(ConfigError(
             "explore legal: only the program's own recovery can judge the states of a recorded program: give its command \
@@ -82,7 +84,8 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     let mut found = None;
     for &pass in passes(exploration.plan) {
         let (plan, region) = (exploration.plan, exploration.region);
-        let reading = Reading { case, trace, base: &base, rules: rules.as_ref(), plan, region, pass, budget, cancel };
+        let rules = rules.as_ref();
+        let reading = Reading { case, trace, base: &base, rules, sector, plan, region, pass, budget, cancel };
         found = Some(reading.read(&mut judging, watching.as_mut())?);
         explain(&reading, &mut judging)?;
         if judging.ended.is_some() || cancel.load(Ordering::Relaxed) {
@@ -95,14 +98,25 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     if interrupted && judging.recoveries.images == 0 {
         return Err(Failure::Cancelled);
     }
-    let unjudged =
-        (points == 0).then(|| near.unjudged(exploration.plan, exploration.region, case.design.drain().is_some()));
+    let unjudged = (points == 0)
+        .then(|| near.unjudged(exploration.plan, exploration.region, (case.design.drain().is_some(), sector)));
     let seconds = started.elapsed().as_secs_f64();
     let unlike = watching.as_ref().is_some_and(|watching| watching.unlike);
     let extent = if unlike { Extent { tally: extent.tally.without_reads(), ..extent } } else { extent };
     let unknown = watching.and_then(|watching| watching.unknown);
-    let outcome =
-        Outcome { trace, exploration, extent, budget, read, unjudged, interrupted, seconds, stop_after, unknown };
+    let outcome = Outcome {
+        trace,
+        exploration,
+        extent,
+        budget,
+        sector,
+        read,
+        unjudged,
+        interrupted,
+        seconds,
+        stop_after,
+        unknown,
+    };
     Ok(outcome.report(case, judging))
 }
 
@@ -123,7 +137,7 @@ impl Near {
     }
 
     /// Why nothing was judged.
-    fn unjudged(&self, plan: CrashPlan, region: Region, caches_persist: bool) -> String {
+    fn unjudged(&self, plan: CrashPlan, region: Region, (caches_persist, sector): (bool, Option<u64>)) -> String {
         if region != Region::WHOLE {
             return "explore legal: between these marks, and before the later one, the program stores nothing"
                 .to_owned();
@@ -141,7 +155,7 @@ impl Near {
         };
         format!(
             "explore legal: record {at} of the trace is no {}, with a store since the one before; {near}",
-            Points { caches_persist, marks: false }.what()
+            Points { caches_persist, sector, marks: false }.what()
         )
     }
 }
@@ -153,6 +167,7 @@ pub(super) struct Reading<'a> {
     base: &'a TraceBase,
     /// Those of the counters, on a design whose lines do not always decrypt.
     rules: Option<&'a Rules>,
+    sector: Option<u64>,
     plan: CrashPlan,
     region: Region,
     pass: Pass,
@@ -178,7 +193,8 @@ impl<'a> Reading<'a> {
         Ok(Memory::new(self.trace.files(), self.base, |line| judging.recovery().shows(line))
             .with_caches_that_persist(self.case.design.drain().is_some())
             .telling_marks(judging.recovery().named().marks)
-            .with_counters(counters))
+            .with_counters(counters)
+            .with_sectors(self.sector))
     }
 
     /// Reads the trace from crash point to crash point, until its region ends.

@@ -125,16 +125,16 @@ impl Loss {
         let pending = |open: &Open| &memory.lines[open.number as usize].pending;
         let chosen = || point.lines.iter().zip(state);
         let kept = chosen().filter_map(|(open, &content)| {
-            let by = match &open.of_counter {
-                Some(of) => of.provenance[content].kept?,
+            let by = match &open.provenance {
+                Some(of) => of[content].kept?,
                 None => By::of(&pending(open).stores[open.contents.list[content].kept?]),
             };
             Some(Kept { line: open.line, step: by.step, stored: by.site })
         });
         let mut kept: Vec<Kept> = kept.collect();
         kept.sort_unstable_by_key(|kept| std::cmp::Reverse(kept.step));
-        let lost = chosen().filter_map(|(open, &content)| match &open.of_counter {
-            Some(of) => lost_of_counter(open.line, pending(open), &of.provenance[content], &kept),
+        let lost = chosen().filter_map(|(open, &content)| match &open.provenance {
+            Some(of) => lost_of_counter(open.line, pending(open), &of[content], &kept),
             None => {
                 let of = pending(open);
                 let (shown, sites) = matters(&open.contents.list[content], &of.stores)?;

@@ -3,6 +3,7 @@
 
 use super::counters::Counters;
 use super::line::{By, Pending, Stored};
+use super::sectors::Sectors;
 use crate::kernel::keyed_digest;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use crate::trace::{Done, FileLine, FlushKind, Spot, Step, StoreWay, TraceBase, TraceFile};
@@ -58,6 +59,8 @@ pub(super) struct Memory<'a> {
     marked: bool,
     /// The counters, on a design whose lines do not always decrypt.
     pub counters: Option<Counters<'a>>,
+    /// The sectors of a disk, if the files are on one.
+    pub sectors: Option<Sectors>,
     /// Whether the command is told of marks, so that each makes a difference to it.
     tells_marks: bool,
     /// Whether caches persist; then, the line of the newest cached store, until something follows that it must be durable
@@ -91,6 +94,7 @@ impl<'a> Memory<'a> {
             marks: 0,
             marked: false,
             counters: None,
+            sectors: None,
             tells_marks: false,
             caches_persist: false,
             newest: None,
@@ -117,6 +121,17 @@ impl<'a> Memory<'a> {
         self
     }
 
+    /// On a disk with sectors of so many bytes.
+    pub fn with_sectors(mut self, bytes: Option<u64>) -> Self {
+        self.sectors = bytes.map(Sectors::new);
+        self
+    }
+
+    /// Whether this flush makes nothing durable: caches persist, or it reaches the page cache of a disk.
+    fn is_idle(&self, kind: FlushKind) -> bool {
+        self.caches_persist || (self.sectors.is_some() && !kind.by_kernel())
+    }
+
     /// Whether a failure now may leave what none before the last crash point may leave: something was stored since then,
     /// or the command is told of a new mark.
     pub fn has_news(&self) -> bool {
@@ -132,7 +147,7 @@ impl<'a> Memory<'a> {
             Done::Mark(_) => self.tells_marks,
             Done::Store { .. } => self.newest.is_some(),
             Done::Fence { .. } => self.would_complete(step.thread),
-            Done::Flush { at, kind: FlushKind::Clflush, .. } if !self.caches_persist => {
+            Done::Flush { at, kind, .. } if kind.at_once() && !self.is_idle(kind) => {
                 let known = self.place(at.line).and_then(|line| self.numbers.get(&line));
                 known.is_some_and(|&line| self.lines[line as usize].pending.would_cover(None))
             }
@@ -221,7 +236,10 @@ impl<'a> Memory<'a> {
         if let Some(last) = known.pending.stores.last() {
             self.pending.remove(&last.step);
         }
-        let past_caches = way.past_caches();
+        let past_caches = way.past_caches() && self.sectors.is_none();
+        if let Some(sectors) = &mut self.sectors {
+            sectors.stored(step.record, self.step);
+        }
         let by = By { step: self.step, thread: step.thread, site: step.site };
         if let Some(counters) = &mut self.counters {
             counters.store(line, offset, data, by, past_caches);
@@ -259,7 +277,7 @@ impl<'a> Memory<'a> {
 
     fn flush(&mut self, step: &Step<'_>, at: FileLine, kind: FlushKind) {
         let Some(line) = self.place(at) else { return };
-        let Some(&number) = self.numbers.get(&line).filter(|_| !self.caches_persist) else { return };
+        let Some(&number) = self.numbers.get(&line).filter(|_| !self.is_idle(kind)) else { return };
         if let Some(counters) = &mut self.counters {
             counters.flush(step.thread, line, kind);
         }
@@ -267,7 +285,7 @@ impl<'a> Memory<'a> {
         if pending.stores.is_empty() {
             return;
         }
-        if kind == FlushKind::Clflush {
+        if kind.at_once() {
             self.settle(number, Pending::flush_at_once);
         } else {
             let waits = !pending.waits_for(step.thread);

@@ -34,10 +34,38 @@ impl<'s, 'j, 'm> Minimal<'s, 'j, 'm> {
     /// The state that fails and from which nothing more can be restored, from one that fails.
     pub fn of(&mut self, state: &State) -> Result<Vec<usize>, Failure> {
         let lost: Vec<usize> = (0..state.len()).filter(|&at| state[at] != 0).collect();
+        if self.point.together.atomic {
+            return self.of_groups(state, &lost);
+        }
         let lost = needed(lost, &mut |some| self.fails(&with(state, some)))?;
         let mut found = with(state, &lost);
         for &at in &lost {
             self.restore_stores(&mut found, at)?;
+        }
+        Ok(found)
+    }
+
+    /// The same where the lines of a group are lost and restored together.
+    fn of_groups(&mut self, state: &State, lost: &[usize]) -> Result<Vec<usize>, Failure> {
+        let point = self.point;
+        let group = |at: usize| point.lines[at].joint.as_ref().map(|of| of.group);
+        let of = |groups: &[usize]| -> Vec<usize> {
+            lost.iter().copied().filter(|&at| group(at).is_some_and(|of| groups.contains(&of))).collect()
+        };
+        let mut groups: Vec<usize> = lost.iter().filter_map(|&at| group(at)).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let groups = needed(groups, &mut |some| self.fails(&with(state, &of(some))))?;
+        let mut found = with(state, &of(&groups));
+        for &restored in &groups {
+            let before = found.clone();
+            for way in 1..point.together.groups[restored].min(CONTENTS_MAX) {
+                point.put_in_way(&mut found, restored, way, true, true);
+                if found == before || self.fails(&found)? {
+                    break;
+                }
+                found.clone_from(&before);
+            }
         }
         Ok(found)
     }
@@ -48,7 +76,7 @@ impl<'s, 'j, 'm> Minimal<'s, 'j, 'm> {
         let stores = |at: usize| &self.memory.lines[self.point.lines[at].number as usize].pending.stores;
         let newest = |at: usize| {
             let (open, content) = (&self.point.lines[at], state[at]);
-            let kept = open.contents.list[content].kept.filter(|_| open.of_counter.is_none())?;
+            let kept = open.contents.list[content].kept.filter(|_| open.provenance.is_none())?;
             let by = &stores(at)[kept];
             (by.step > lost).then_some((By::of(by), at))
         };

@@ -4,7 +4,8 @@
 //! ```text
 //! steps of the trace -> memory (line: what is pending of each line; contents: what it may hold)
 //!                       counters (what it may read as, where counters and data can be apart)
-//! memory -> point (what is open at a crash point, and in which order states are tried)
+//!                       sectors (what reaches a disk together); together: what of both goes together
+//! memory -> point (what is open at a crash point) -> trial (in which order its states are tried)
 //! point -> judging (each different image once) -> loss (what was lost, what was kept) -> causes -> report (by place)
 //! causes -> explaining, which reads the trace again -> minimal (what is needed of what was lost)
 //!                                                   -> executed (where the program fails with nothing lost)
@@ -29,13 +30,19 @@ mod memory;
 mod minimal;
 mod point;
 mod report;
+mod sectors;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod together;
+mod trial;
 mod watching;
 
 use crate::legal_states::loses_caches;
 use crate::parts::Design;
+
+/// The bytes that a sector of a disk may have.
+pub(crate) const SECTORS: [u64; 2] = [512, 4096];
 
 pub(crate) use explore::amount;
 pub use explore::{RecordedLegal, explore_recorded};

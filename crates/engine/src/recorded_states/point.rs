@@ -1,16 +1,14 @@
-//! A crash point: what each line may hold there, and the order in which combinations of that are tried.
-//!
-//! First what finds most mistakes: one line lost while all others are kept, which shows a flush or a fence that is missing
-//! before a later store; then one line kept while all others are lost. If all states are few, all of them follow.
-//! Otherwise the other contents of single lines, those first that were stored to last, what memory held after each store,
-//! and pairs of lines, until the budget is used up. What the program has declared not persistent comes after all of that.
+//! A crash point: what each line may hold there, and which combinations of that are legal.
 
 use super::contents::Contents;
-use super::counters::{self, Apartness, Counters, OfCounter, Together};
+use super::counters::{self, Apartness, Counters, Provenance};
 use super::memory::Memory;
+use super::sectors::{OfSector, Sectors};
+use super::together::{Joint, Together};
+use super::trial::Trial;
 use crate::kernel::keyed_digest;
 use crate::message::{LINES_PER_PAGE, Line, LineBytes};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 /// Most lines of a crash point that may be lost or kept. All others have arrived. Of more, those stored to last are taken,
@@ -19,8 +17,6 @@ const LINES_MAX: usize = 64;
 const FIRST_MAX: usize = 16;
 /// Most counter blocks of a crash point: each has a line at least.
 const GROUPS_MAX: usize = counters::LINES_MAX + LINES_PER_PAGE as usize;
-/// Most lines whose contents come before those of lines that were stored to earlier.
-const NEWEST_MAX: usize = 4;
 /// Up to this logarithm of their number, states whose counters must go together are counted.
 const COUNTED_BITS_MAX: f64 = 12.0;
 
@@ -33,8 +29,10 @@ pub(super) struct Open {
     /// The program has declared that what is open of it need not become durable.
     pub scratch: bool,
     pub contents: Rc<Contents>,
-    /// Where counters and data can be apart.
-    pub of_counter: Option<OfCounter>,
+    /// Where its contents go with those of other lines.
+    pub joint: Option<Joint>,
+    /// Where counters and data can be apart, by content.
+    pub provenance: Option<Vec<Provenance>>,
     /// For each content, the digest of the line less that of its newest content.
     digests: Vec<u128>,
 }
@@ -105,6 +103,11 @@ impl Point {
             memory.counters = Some(counters);
             return point;
         }
+        if let Some(sectors) = memory.sectors.take() {
+            let point = Self::with_sectors(memory, &sectors, most);
+            memory.sectors = Some(sectors);
+            return point;
+        }
         let chosen = chosen(memory, most);
         let mut lines = Vec::with_capacity(chosen.len());
         for number in chosen {
@@ -115,7 +118,8 @@ impl Point {
                 let (line, digest) = (known.line, known.digest);
                 let scratch = known.scratch;
                 let digests = digests(line, digest, &contents);
-                lines.push(Open { number, line, fresh, scratch, contents, of_counter: None, digests });
+                let (joint, provenance) = (None, None);
+                lines.push(Open { number, line, fresh, scratch, contents, joint, provenance, digests });
             }
         }
         lines.sort_by_key(|open| open.scratch);
@@ -130,12 +134,13 @@ impl Point {
     /// The point on a design whose counters can be apart from their data.
     fn with_counters(memory: &Memory<'_>, counters: &mut Counters<'_>) -> Self {
         let (found, together) = counters.lines();
-        let open = |Apartness { line, contents, of_counter }| {
+        let open = |Apartness { line, contents, joint, provenance }| {
             let number = memory.number(line);
             let known = &memory.lines[number as usize];
             let digests = digests(line, known.digest, &contents);
-            let (fresh, scratch, of_counter) = (memory.is_fresh(number), known.scratch, Some(of_counter));
-            Open { number, line, fresh, scratch, contents, of_counter, digests }
+            let (fresh, scratch) = (memory.is_fresh(number), known.scratch);
+            let (joint, provenance) = (Some(joint), Some(provenance));
+            Open { number, line, fresh, scratch, contents, joint, provenance, digests }
         };
         let mut lines: Vec<Open> = found.into_iter().map(open).collect();
         lines.sort_by_key(|open| open.scratch);
@@ -148,7 +153,7 @@ impl Point {
                 states += 1;
                 ControlFlow::Continue(())
             };
-            let ControlFlow::Continue(()) = point.trial(0, &mut count).product(point.lines.len()) else {
+            let ControlFlow::Continue(()) = Trial::of(&point, 0, &mut count).product(point.lines.len()) else {
                 unreachable!("it goes on")
             };
             point.exactly = Some(states);
@@ -156,13 +161,27 @@ impl Point {
         point
     }
 
+    /// The point of files on a disk.
+    fn with_sectors(memory: &mut Memory<'_>, sectors: &Sectors, most: usize) -> Self {
+        let (found, together) = sectors.lines(memory, most);
+        let open = |OfSector { number, contents, joint }| {
+            let known = &memory.lines[number as usize];
+            let (line, scratch, fresh) = (known.line, known.scratch, memory.is_fresh(number));
+            let digests = digests(line, known.digest, &contents);
+            Open { number, line, fresh, scratch, contents, joint: Some(joint), provenance: None, digests }
+        };
+        let mut lines: Vec<Open> = found.into_iter().map(open).collect();
+        lines.sort_by_key(|open| open.scratch);
+        let bits = together.groups.iter().map(|&ways| (ways as f64).log2()).sum();
+        let states = together.groups.iter().try_fold(1u64, |product, &ways| product.checked_mul(ways as u64));
+        let (digest, considered) = (memory.digest, together.complete);
+        let exactly = states.filter(|_| considered);
+        Self { lines, whole: most == usize::MAX, digest, exactly, bits, considered, together }
+    }
+
     /// Whether all open lines with all their contents are there.
     fn is_complete(&self) -> bool {
         self.considered && self.lines.iter().all(|line| line.contents.complete)
-    }
-
-    fn trial<'p, 'v, 'f>(&'p self, left: u64, visit: &'v mut Visit<'f>) -> Trial<'p, 'v, 'f> {
-        Trial { point: self, lines: &self.lines, state: vec![0; self.lines.len()], left, visit }
     }
 
     /// The lines that must become durable, which come first.
@@ -177,12 +196,21 @@ impl Point {
         }
         let (mut ways, mut busy) = ([u64::MAX; GROUPS_MAX], 0);
         for (line, &content) in self.lines.iter().zip(state) {
-            if let Some(of) = &line.of_counter {
+            if let Some(of) = &line.joint {
                 ways[of.group] &= of.modes[content];
                 busy += u32::from(of.busy[content]);
             }
         }
         ways.iter().all(|&ways| ways != 0) && busy <= self.together.busy_max
+    }
+
+    /// Changes a state to one in which a group has reached the media in this way; see [`Joint::in_way`].
+    pub fn put_in_way(&self, state: &mut [usize], group: usize, way: usize, newest: bool, best: bool) {
+        for (content, line) in state.iter_mut().zip(&self.lines) {
+            if let Some(of) = line.joint.as_ref().filter(|of| of.group == group) {
+                *content = of.in_way(way, newest, best).unwrap_or(*content);
+            }
+        }
     }
 
     /// The digest of memory in a state.
@@ -201,7 +229,7 @@ impl Point {
     /// was stored to since the last point, whatever the budget is. What must become durable comes first: what the program
     /// has declared otherwise gets what is left of the budget.
     pub fn each(&self, extent: Extent, budget: u64, visit: &mut Visit<'_>) -> ControlFlow<(), Tried> {
-        let mut trial = self.trial(budget, visit);
+        let mut trial = Trial::of(self, budget, visit);
         let durable = 0..self.durable().len();
         trial.singles(durable.clone(), true)?;
         trial.ways()?;
@@ -209,7 +237,11 @@ impl Point {
             return ControlFlow::Continue(Tried::Some);
         }
         if self.exactly.is_some_and(|states| states <= budget) {
-            trial.product(self.lines.len())?;
+            if self.together.atomic {
+                trial.product_of_ways(0)?;
+            } else {
+                trial.product(self.lines.len())?;
+            }
             return ControlFlow::Continue(Tried::Every);
         }
         let scratch = durable.end..self.lines.len();
@@ -231,6 +263,9 @@ impl Point {
 
     /// Number of combinations of the contents of lines, where it is known.
     fn count(&self, lines: &[Open]) -> Option<u64> {
+        if self.together.atomic {
+            return None;
+        }
         let count = lines.iter().try_fold(1u64, |product, line| product.checked_mul(line.contents.list.len() as u64));
         count.filter(|_| self.is_complete())
     }
@@ -259,226 +294,4 @@ fn chosen(memory: &Memory<'_>, most: usize) -> Vec<u32> {
 fn digests(line: Line, newest: u128, contents: &Contents) -> Vec<u128> {
     let of = |bytes| keyed_digest(line.0, bytes).wrapping_sub(newest);
     contents.list.iter().map(|content| of(&content.bytes)).collect()
-}
-
-/// An enumeration.
-struct Trial<'p, 'v, 'f> {
-    point: &'p Point,
-    lines: &'p [Open],
-    state: Vec<usize>,
-    /// States that may still be tried.
-    left: u64,
-    visit: &'v mut Visit<'f>,
-}
-
-/// Whether a part of the enumeration was completed; breaks if the visitor breaks.
-type Part = ControlFlow<(), bool>;
-
-const DONE: Part = ControlFlow::Continue(true);
-
-impl Trial<'_, '_, '_> {
-    fn show(&mut self) -> ControlFlow<()> {
-        if !self.point.is_legal(&self.state) {
-            return ControlFlow::Continue(());
-        }
-        self.left = self.left.saturating_sub(1);
-        (self.visit)(&self.state)
-    }
-
-    /// Each counter block in each way in which it may have reached the media: with the newest data that it goes with, as
-    /// well as possible and as badly, while all other lines have arrived; and with the oldest while no other has.
-    fn ways(&mut self) -> ControlFlow<()> {
-        for (group, &ways) in self.point.together.groups.iter().enumerate() {
-            for way in 0..ways {
-                for (arrived, best) in [(true, true), (true, false), (false, false)] {
-                    if arrived {
-                        self.all_arrived()
-                    } else {
-                        self.none_arrived()
-                    }
-                    for (content, line) in self.state.iter_mut().zip(self.lines) {
-                        if let Some(of) = line.of_counter.as_ref().filter(|of| of.group == group) {
-                            *content = of.in_way(way, arrived, best).unwrap_or(*content);
-                        }
-                    }
-                    self.show()?;
-                }
-            }
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn all_arrived(&mut self) {
-        self.state.fill(0);
-    }
-
-    fn none_arrived(&mut self) {
-        for (content, line) in self.state.iter_mut().zip(self.lines) {
-            *content = line.contents.base;
-        }
-    }
-
-    /// All arrived, none arrived, and one line `of` these alone lost or alone kept: one of those that are `fresh`, or one of
-    /// the others. What need not become durable, and what is not fresh, only as far as the budget allows.
-    fn singles(&mut self, of: Range<usize>, fresh: bool) -> Part {
-        let lines = self.lines;
-        let bounded = !fresh || of.start > 0;
-        let chosen = || of.clone().map(|at| (at, &lines[at])).filter(move |(_, line)| line.fresh == fresh);
-        self.all_arrived();
-        if !bounded {
-            self.show()?;
-        }
-        for (at, line) in chosen() {
-            if bounded && self.left == 0 {
-                return ControlFlow::Continue(false);
-            }
-            let newest = std::mem::replace(&mut self.state[at], line.contents.base);
-            self.show()?;
-            self.state[at] = newest;
-        }
-        if !bounded {
-            // What has been open for longer is lost, what is new is kept.
-            for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.fresh) {
-                self.state[at] = line.contents.base;
-            }
-            self.show()?;
-            self.none_arrived();
-            self.show()?;
-        }
-        self.none_arrived();
-        for (at, _) in chosen() {
-            if bounded && self.left == 0 {
-                return ControlFlow::Continue(false);
-            }
-            let base = std::mem::replace(&mut self.state[at], 0);
-            self.show()?;
-            self.state[at] = base;
-        }
-        DONE
-    }
-
-    /// Every content of one line `of` these, while all others have arrived, or have not.
-    fn contents(&mut self, of: Range<usize>) -> Part {
-        for arrived in [true, false] {
-            for at in of.clone() {
-                if !self.contents_of(at, arrived)? {
-                    return ControlFlow::Continue(false);
-                }
-            }
-        }
-        DONE
-    }
-
-    /// Every content of one line, while all others have arrived, or have not.
-    fn contents_of(&mut self, at: usize, arrived: bool) -> Part {
-        if arrived {
-            self.all_arrived()
-        } else {
-            self.none_arrived()
-        }
-        let contents = &self.lines[at].contents;
-        for content in (1..contents.list.len()).filter(|&content| content != contents.base) {
-            if self.left == 0 {
-                return ControlFlow::Continue(false);
-            }
-            self.state[at] = content;
-            self.show()?;
-        }
-        DONE
-    }
-
-    /// The contents of the lines of the first `count` that were stored to last: most mistakes that one line shows are in the
-    /// order of its newest stores.
-    fn newest(&mut self, count: usize) -> Part {
-        for at in (0..count).rev().filter(|&at| self.lines[at].fresh).take(NEWEST_MAX) {
-            for arrived in [true, false] {
-                if !self.contents_of(at, arrived)? {
-                    return ControlFlow::Continue(false);
-                }
-            }
-        }
-        DONE
-    }
-
-    /// The steps of the stores that are open, in their order, with the line and its content from then on.
-    fn arrivals(&self) -> Vec<(u64, usize, usize)> {
-        let of = |(at, line): (usize, &Open)| {
-            let arrivals = line.contents.arrivals.clone();
-            arrivals.into_iter().map(move |(step, content)| (step, at, content))
-        };
-        let mut all: Vec<_> = self.lines.iter().enumerate().flat_map(of).collect();
-        all.sort_unstable();
-        all
-    }
-
-    /// What memory held after each store.
-    fn as_stored(&mut self) -> Part {
-        self.none_arrived();
-        for (_, at, content) in self.arrivals() {
-            if self.left == 0 {
-                return ControlFlow::Continue(false);
-            }
-            self.state[at] = content;
-            self.show()?;
-        }
-        DONE
-    }
-
-    /// What memory held after each store, without one line.
-    fn as_stored_without_one(&mut self) -> Part {
-        let arrivals = self.arrivals();
-        for (without, line) in self.lines.iter().enumerate() {
-            self.none_arrived();
-            for &(_, at, content) in arrivals.iter().filter(|(_, at, _)| *at != without) {
-                if self.left == 0 {
-                    return ControlFlow::Continue(false);
-                }
-                self.state[at] = content;
-                debug_assert_eq!(self.state[without], line.contents.base);
-                self.show()?;
-            }
-        }
-        DONE
-    }
-
-    /// Two of the first `count` lines lost, or two kept.
-    fn pairs(&mut self, count: usize) -> Part {
-        for one in 0..count {
-            for other in 0..one {
-                for lost in [true, false] {
-                    if self.left == 0 {
-                        return ControlFlow::Continue(false);
-                    }
-                    if lost {
-                        self.all_arrived()
-                    } else {
-                        self.none_arrived()
-                    }
-                    for at in [one, other] {
-                        self.state[at] = if lost { self.lines[at].contents.base } else { 0 };
-                    }
-                    self.show()?;
-                }
-            }
-        }
-        DONE
-    }
-
-    /// Every state of the first `count` lines, while all others have arrived.
-    fn product(&mut self, count: usize) -> ControlFlow<()> {
-        self.all_arrived();
-        loop {
-            self.show()?;
-            let mut at = 0;
-            loop {
-                let Some(line) = self.lines[..count].get(at) else { return ControlFlow::Continue(()) };
-                self.state[at] += 1;
-                if self.state[at] < line.contents.list.len() {
-                    break;
-                }
-                self.state[at] = 0;
-                at += 1;
-            }
-        }
-    }
 }

@@ -5,7 +5,7 @@ use super::executed::Executed;
 use super::judging::{Extent, Judging};
 use super::loss::{Before, Kept, Loss, Lost};
 use super::tally::Points;
-use crate::attribution::{places, wrappers_and};
+use crate::attribution::{Shown, shown, wrappers_and};
 use crate::audit::{self, Rule, Violation};
 use crate::crash::{
     Cause, CauseKind, CauseOutcome, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings,
@@ -24,6 +24,8 @@ pub(super) struct Outcome<'a> {
     pub exploration: &'a Exploration,
     pub extent: Extent,
     pub budget: u64,
+    /// The bytes of a sector, if the files are on a disk.
+    pub sector: Option<u64>,
     pub read: StepsRead,
     pub unjudged: Option<String>,
     pub interrupted: bool,
@@ -44,7 +46,11 @@ impl Outcome<'_> {
             self.extent.pass,
             judging.recoveries.images,
             self.budget,
-            Points { caches_persist: case.design.drain().is_some(), marks: judging.recovery().named().marks },
+            Points {
+                caches_persist: case.design.drain().is_some(),
+                sector: self.sector,
+                marks: judging.recovery().named().marks,
+            },
         );
         let mut recoveries = judging.recoveries.clone();
         let tally = &self.extent.tally;
@@ -61,7 +67,8 @@ impl Outcome<'_> {
         if compared > 0 {
             coverage += &format!(" To find out what failing images need, {compared} more were tried.");
         }
-        let names = CauseNames(Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace));
+        let Shown { places, calls } = shown(&self.read.sites, &wrappers_and(case.wrappers));
+        let names = CauseNames { names: Names::new(places, self.trace), calls, on_disk: self.sector.is_some() };
         let found = merged(&names, &judging.causes.known);
         let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
         let mut violations: Vec<Violation> = found.iter().map(told).collect();
@@ -117,11 +124,17 @@ fn merged<'f>(names: &CauseNames<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Fai
 }
 
 /// What causes are called.
-struct CauseNames<'a>(Names<'a>);
+struct CauseNames<'a> {
+    names: Names<'a>,
+    /// By site, where the function is called that it is in.
+    calls: Vec<Option<String>>,
+    /// The files are on a disk, where only the kernel makes something durable.
+    on_disk: bool,
+}
 
 impl CauseNames<'_> {
     fn key(&self, failing: &Failing) -> Vec<String> {
-        let text = |site: Site| self.0.place(site).text.clone();
+        let text = |site: Site| self.names.place(site).text.clone();
         let mut words: Vec<String> = match &failing.why {
             Why::Lacks(keys) => keys[0].iter().map(|&site| text(site)).collect(),
             Why::Executed(of) => vec![format!("from {:?}", of.from.map(text))],
@@ -139,30 +152,31 @@ impl CauseNames<'_> {
         };
         let lost = if executed.is_some() { &[][..] } else { lost };
         let lost_line = |lost: &Lost| {
-            let (file, offset) = self.0.file(lost.line);
+            let (file, offset) = self.names.file(lost.line);
             LostLine {
                 file,
                 offset,
                 thread: lost.thread,
-                stored: self.0.shown(lost.stored),
+                stored: self.names.shown(lost.stored),
+                called_at: self.calls.get(lost.stored as usize).cloned().flatten(),
                 missing: lost.missing,
-                flushed: lost.flushed.map(|site| self.0.shown(site)),
-                fenced_by: lost.fenced_by.map(|site| self.0.shown(site)),
-                needed_before: lost.needed_before.map(|site| self.0.shown(site)),
+                flushed: lost.flushed.map(|site| self.names.shown(site)),
+                fenced_by: lost.fenced_by.map(|site| self.names.shown(site)),
+                needed_before: lost.needed_before.map(|site| self.names.shown(site)),
             }
         };
         let kept_line = |kept: &Kept| {
-            let (file, offset) = self.0.file(kept.line);
-            KeptLine { file, offset, stored: self.0.shown(kept.stored) }
+            let (file, offset) = self.names.file(kept.line);
+            KeptLine { file, offset, stored: self.names.shown(kept.stored) }
         };
         Cause {
             outcome: if failing.how.timed_out { CauseOutcome::TimedOut } else { CauseOutcome::Failed },
             kind: failing.kind(),
             count: failing.count,
             at_event: *record,
-            before: before.site().map(|site| self.0.shown(site)),
-            begins_at: executed.and_then(|of| of.from).map(|site| self.0.shown(site)),
-            ends_at: executed.and_then(|of| of.until).map(|site| self.0.shown(site)),
+            before: before.site().map(|site| self.names.shown(site)),
+            begins_at: executed.and_then(|of| of.from).map(|site| self.names.shown(site)),
+            ends_at: executed.and_then(|of| of.until).map(|site| self.names.shown(site)),
             lost: lost.iter().take(Cause::SHOWN).map(lost_line).collect(),
             lost_lines: lost.len() as u64,
             kept: kept.iter().take(Cause::SHOWN).map(kept_line).collect(),
@@ -176,7 +190,7 @@ impl CauseNames<'_> {
 
     /// Where the program does not recover, with nothing lost.
     fn executed(&self, of: &Executed) -> String {
-        let text = |site: Site| self.0.place(site).text.as_str();
+        let text = |site: Site| self.names.place(site).text.as_str();
         let from = match of.from {
             Some(site) => format!("From the store at {}", text(site)),
             None => "From the beginning".to_owned(),
@@ -204,7 +218,7 @@ impl CauseNames<'_> {
     }
 
     fn sentence(&self, failing: &Failing) -> String {
-        let text = |site: Site| self.0.place(site).text.as_str();
+        let text = |site: Site| self.names.place(site).text.as_str();
         let loss = &failing.loss;
         let Some(lost) = loss.lost.first() else {
             return "The program does not recover, even if nothing is lost.".to_owned();
@@ -222,49 +236,29 @@ impl CauseNames<'_> {
             Some(site) => format!("before the store at {}", text(site)),
             None => "until power fails".to_owned(),
         };
+        if let Some(whole) = self.not_of_flushes(lost, &others, &kept, &until) {
+            return whole;
+        }
         let flushed = lost.flushed.map(text).unwrap_or_default();
         let why = match lost.missing {
-            CauseKind::MissingFlush => format!("no flush of its line comes {until}"),
-            CauseKind::StoredAfterFlush => {
+            CauseKind::StoredAfterFlush if !self.on_disk => {
                 format!("its line was flushed before it, at {flushed}, and not again {until}")
             }
-            CauseKind::MissingFence => {
+            CauseKind::MissingFence if !self.on_disk => {
                 format!("its line is flushed at {flushed}, and no fence completes that flush {until}")
             }
             CauseKind::NonTemporalNotFenced => {
                 format!("it goes past the caches, and no fence of its thread comes {until}")
             }
-            CauseKind::CounterNotDurable => {
-                return format!(
-                    "The store at {}{others} is durable {kept}, and the counter that it was encrypted with is not, so that \
-                     its line does not decrypt: no write-back of the counter completes {until}.",
-                    text(lost.stored)
-                );
-            }
-            CauseKind::CounterAhead => {
-                return format!(
-                    "The counter for the store at {}{others} is durable {kept}, and the data is not, so that what its line \
-                     held before does not decrypt: data and counter are not written together.",
-                    text(lost.stored)
-                );
-            }
-            CauseKind::OrderBetweenLines => {
+            CauseKind::OrderBetweenLines if !self.on_disk => {
                 let flush = if flushed.is_empty() { String::new() } else { format!(", at {flushed}") };
                 format!("its line is flushed{flush}, but only after {}", until.trim_start_matches("before "))
             }
-            CauseKind::TornStore => {
-                return format!(
-                    "Of the store at {}, a part is lost and a part is kept: only eight aligned bytes become durable together, \
-                     and it has more.",
-                    text(lost.stored)
-                );
-            }
-            CauseKind::OrderWithinLine | CauseKind::NotAtomic | CauseKind::WrongRecovery => {
-                unreachable!("nothing is lost")
-            }
+            _ if self.on_disk => format!("the file is not synced (fsync, fdatasync, msync) {until}"),
+            _ => format!("no flush of its line comes {until}"),
         };
         let by_chance = match lost.fenced_by {
-            Some(site) => format!(" It is fenced only by {}.", self.0.place(site).as_chance_fence()),
+            Some(site) => format!(" It is fenced only by {}.", self.names.place(site).as_chance_fence()),
             None => String::new(),
         };
         let scratch = match failing.scratch {
@@ -272,6 +266,32 @@ impl CauseNames<'_> {
             false => "",
         };
         format!("The store at {}{others} is lost {kept}: {why}.{by_chance}{scratch}", text(lost.stored))
+    }
+
+    /// The sentence on what is lost, if it is not a store whose line lacks a flush or a fence.
+    fn not_of_flushes(&self, lost: &Lost, others: &str, kept: &str, until: &str) -> Option<String> {
+        let stored = &self.names.place(lost.stored).text;
+        if let Some(file) = self.names.file_of_size(lost.line) {
+            return Some(format!(
+                "The size of '{file}' that the call at {stored} sets{others} is lost {kept}: the file is not synced (fsync, \
+                 fdatasync, msync) {until}."
+            ));
+        }
+        match lost.missing {
+            CauseKind::CounterNotDurable => Some(format!(
+                "The store at {stored}{others} is durable {kept}, and the counter that it was encrypted with is not, so that \
+                 its line does not decrypt: no write-back of the counter completes {until}."
+            )),
+            CauseKind::CounterAhead => Some(format!(
+                "The counter for the store at {stored}{others} is durable {kept}, and the data is not, so that what its line \
+                 held before does not decrypt: data and counter are not written together."
+            )),
+            CauseKind::TornStore => Some(format!(
+                "Of the store at {stored}, a part is lost and a part is kept: only eight aligned bytes become durable \
+                 together, and it has more."
+            )),
+            _ => None,
+        }
     }
 
     fn violation(&self, cause: &Cause, failing: &Failing, command: &str) -> Violation {
@@ -283,7 +303,7 @@ impl CauseNames<'_> {
         place.extend(failing.how.told.iter().map(|marks| format!(" and {marks}")));
         let fence = match before {
             Before::Operation(site) => {
-                format!("just before record {record} of the trace (at {})", self.0.place(*site).text)
+                format!("just before record {record} of the trace (at {})", self.names.place(*site).text)
             }
             Before::Mark => format!("just before the mark that is record {record} of the trace"),
             Before::End => "at the end of the trace".to_owned(),

@@ -23,6 +23,8 @@ pub(super) const PASSES: [Pass; 3] = [
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Points {
     pub caches_persist: bool,
+    /// The bytes of a sector, if the files are on a disk.
+    pub sector: Option<u64>,
     /// Marks are, too.
     pub marks: bool,
 }
@@ -30,9 +32,18 @@ pub(super) struct Points {
 impl Points {
     /// The operations.
     pub fn what(self) -> &'static str {
-        match self.caches_persist {
-            false => "fence or flush that makes something durable",
-            true => "store, or a fence that makes something durable",
+        match (self.caches_persist, self.sector) {
+            (true, _) => "store, or a fence that makes something durable",
+            (_, None) => "fence or flush that makes something durable",
+            (_, Some(_)) => "sync that makes something durable",
+        }
+    }
+
+    /// What says which states are legal, and what of them is lost or kept alone.
+    fn rules(self) -> (String, &'static str) {
+        match self.sector {
+            None => ("The rules of x86 allow".to_owned(), "line"),
+            Some(bytes) => (format!("A disk that writes sectors of {bytes} bytes whole allows"), "sector"),
         }
     }
 }
@@ -82,7 +93,8 @@ impl Tally {
     /// The sentence; `images`: number of different images that were tried, `budget`: states tried at a point.
     pub fn coverage(&self, plan: CrashPlan, pass: Pass, images: u64, budget: u64, which: Points) -> String {
         let Self { passed, points, exhaustive, singles, durable, .. } = *self;
-        let (what, or) = (which.what(), if which.marks { ", before a mark, or" } else { ", or" });
+        let ((rules, unit), what) = (which.rules(), which.what());
+        let or = if which.marks { ", before a mark, or" } else { ", or" };
         let points_told = format!("just before a {what}{or} at the end; what is legal between them is legal there");
         let which = match (plan, pass.new_kinds) {
             (CrashPlan::At(record), _) => format!("before record {record} of the trace"),
@@ -96,11 +108,11 @@ impl Tally {
             None => format!("about 2^{:.0}", self.bits),
         };
         let mut told = format!(
-            "Legal states of the recorded program: power failed {which}. The rules of x86 allow {states} states, equal ones \
+            "Legal states of the recorded program: power failed {which}. {rules} {states} states, equal ones \
              counted at each point; {images} different images were tried."
         );
         if pass.extent == Extent::Single {
-            return told + " At each point, only states in which one line is lost or one is kept.";
+            return told + &format!(" At each point, only states in which one {unit} is lost or one is kept.");
         }
         if exhaustive == points {
             return told + " Exhaustive: no legal state is left out.";
@@ -116,14 +128,14 @@ impl Tally {
         }
         if singles > 0 {
             told += &format!(
-                " Bounded at {singles}: every state in which all lines but one have arrived, or only one has, and others up \
+                " Bounded at {singles}: every state in which all {unit}s but one have arrived, or only one has, and others up \
                  to {budget}."
             );
         }
         let some = points - exhaustive - durable - singles;
         if some > 0 {
             told += &format!(
-                " In part at {some}: the states in which one of the lines stored to last is the only one lost or the only one \
+                " In part at {some}: the states in which one of the {unit}s stored to last is the only one lost or the only one \
                  kept, and others up to {budget}."
             );
         }

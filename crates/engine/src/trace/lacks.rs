@@ -9,6 +9,10 @@ pub(super) enum Lack {
     Exec(Vec<u8>),
     /// What the kernel transferred by itself, asked by this system call.
     Transfers(Vec<u8>),
+    /// That a file of this name now has another one.
+    Renames(Vec<u8>),
+    /// What the program wrote to this file.
+    Writes(Vec<u8>),
     /// The end: the recorder was killed, its stream could not be written, or the file is cut off.
     End,
     /// Whether there is any of this: the version of the format does not say.
@@ -34,6 +38,18 @@ impl Lack {
             Lack::Transfers(call) => {
                 let call = String::from_utf8_lossy(call);
                 format!("The program used {call}: what the kernel wrote to memory for it is not recorded.")
+            }
+            Lack::Renames(path) => {
+                let path = String::from_utf8_lossy(path);
+                format!(
+                    "'{path}' was renamed: memory after a power failure has files under the names that they had first."
+                )
+            }
+            Lack::Writes(path) => {
+                let path = String::from_utf8_lossy(path);
+                format!(
+                    "The program wrote to '{path}', which is not recorded (record --files PATTERN records such files)."
+                )
             }
             Lack::End => "The recording broke off: what the program did afterwards is not there.".to_owned(),
             Lack::Untold(version) => format!(

@@ -400,9 +400,9 @@ impl TraceProgram {
                 continue;
             }
             buffer.ops.push(match kind {
-                FlushKind::Clwb => Op::Clwb { address },
+                FlushKind::Clwb | FlushKind::Sync => Op::Clwb { address },
                 FlushKind::Clflushopt => Op::Clflushopt { address },
-                FlushKind::Clflush => Op::Clflush { address },
+                FlushKind::Clflush | FlushKind::SyncAtOnce => Op::Clflush { address },
             });
             self.counters.add(address.max(device)..(address + LINE_BYTES).min(device + given));
         }

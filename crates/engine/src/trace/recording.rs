@@ -117,12 +117,28 @@ impl AnnotationKind {
     }
 }
 
-/// Which instruction flushes.
+/// What flushes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlushKind {
     Clwb,
     Clflushopt,
     Clflush,
+    /// The kernel, in a system call, which fences before it returns.
+    Sync,
+    /// The same, before the kernel does anything else.
+    SyncAtOnce,
+}
+
+impl FlushKind {
+    /// Whether it needs no fence.
+    pub fn at_once(self) -> bool {
+        matches!(self, Self::Clflush | Self::SyncAtOnce)
+    }
+
+    /// Whether it is no instruction of the program.
+    pub fn by_kernel(self) -> bool {
+        matches!(self, Self::Sync | Self::SyncAtOnce)
+    }
 }
 
 /// Populated bytes that a recording returns before the acts that need them.

@@ -7,6 +7,11 @@ use super::recording::{Act, Populated, Recording};
 use crate::kernel::ConfigError;
 use crate::message::{LINE_BYTES, PAGE_BYTES};
 
+/// What the path of a file begins with that stands for the size of the file before it: its first word.
+pub(super) const SIZE_OF: &str = "size:";
+/// What that of memory begins with that is no file.
+const MEMORY: &str = "memory:";
+
 /// The summary of a recording's contents.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct TraceSummary {
@@ -64,6 +69,21 @@ pub struct TraceFile {
     /// Number of bytes, up to the highest that any registration includes.
     pub size: u64,
 }
+
+impl TraceFile {
+    /// Whether it is a file of the program, and not what stands for something else.
+    pub fn is_file(&self) -> bool {
+        !self.path.starts_with(MEMORY) && !self.is_size()
+    }
+
+    /// Whether its first word is the size of the file before it, [`NO_SIZE`] if that does not exist.
+    pub fn is_size(&self) -> bool {
+        self.path.starts_with(SIZE_OF)
+    }
+}
+
+/// The size of a file that does not exist.
+pub const NO_SIZE: u64 = u64::MAX;
 
 /// How far a recording without its end is valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, schemars::JsonSchema)]

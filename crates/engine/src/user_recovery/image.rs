@@ -1,19 +1,20 @@
-//! Memory as files: one for each file of the trace, with its contents before the run and the lines that have changed.
+//! Memory as files: one for each file of the trace, with its contents before the run and the lines that have changed. A file
+//! is as long as the line says that holds its size, if the trace has one, and is not there if that says so.
 
 use super::copy::copy;
 use super::reason;
 use crate::kernel::ConfigError;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use crate::output;
-use crate::trace::{TraceBase, TraceFile};
+use crate::trace::{NO_SIZE, TraceBase, TraceFile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The recorder's name for memory that is not part of a file.
-const NO_FILE: &str = "memory:";
+/// Sizes above this are none: what was a size does not decrypt any more.
+const SIZE_MAX: u64 = 1 << 40;
 
 /// One file of the trace.
 struct Part {
@@ -23,6 +24,9 @@ struct Part {
     /// Device address of the file's first byte, and one past its last byte.
     base: u64,
     end: u64,
+    /// The line that holds its size, if there is one, and its size by that; `None` if it does not exist.
+    size_at: Option<Line>,
+    size: Option<u64>,
 }
 
 /// All files of the trace.
@@ -39,15 +43,15 @@ pub struct Image {
 impl Image {
     /// Writes `files`, with the contents of `base`, to the new folder `folder`. Errors name the trace `trace`.
     pub fn create(folder: &Path, trace: &str, files: &[TraceFile], base: &TraceBase) -> Result<Self, ConfigError> {
-        let files: Vec<&TraceFile> =
-            files.iter().filter(|file| !file.path.starts_with(NO_FILE) && file.size > 0).collect();
+        let are_there = files.iter().zip(files.iter().skip(1).map(Some).chain([None]));
+        let files: Vec<_> = are_there.filter(|(file, _)| file.is_file() && file.size > 0).collect();
         if files.is_empty() {
             return Err(ConfigError(format!("recover: {trace} records no files that a command could be given")));
         }
         std::fs::create_dir(folder).map_err(|error| refused(folder, &error))?;
         let mut names = FxHashSet::default();
         let mut parts = Vec::with_capacity(files.len());
-        for file in files {
+        for (file, next) in files {
             let name = name_among(&names, &file.path);
             names.insert(name.clone());
             let path = folder.join(&name);
@@ -57,9 +61,11 @@ impl Image {
                 Ok(made)
             };
             let made = open().map_err(|error| refused(&path, &error))?;
-            parts.push(Part { name, file: made, base: file.base, end: file.base + file.size });
+            let (base, end, size) = (file.base, file.base + file.size, Some(file.size));
+            let size_at = next.filter(|next| next.is_size()).map(|size| Line::containing(size.base));
+            parts.push(Part { name, file: made, base, end, size_at, size });
         }
-        let image = Self { parts, base: base.clone(), different: FxHashMap::default(), shares: true };
+        let mut image = Self { parts, base: base.clone(), different: FxHashMap::default(), shares: true };
         let mut written = Ok(());
         base.show_pages(&mut |address, bytes| {
             if written.is_ok() && bytes.iter().any(|&byte| byte != 0) {
@@ -67,6 +73,9 @@ impl Image {
             }
         });
         written?;
+        for size_at in image.parts.iter().filter_map(|part| part.size_at).collect::<Vec<_>>() {
+            image.resize(size_at, &image.before(size_at));
+        }
         Ok(image)
     }
 
@@ -91,10 +100,15 @@ impl Image {
         name_among(&self.parts.iter().map(|part| part.name.clone()).collect(), name)
     }
 
-    /// Whether `line` belongs to a file.
+    /// Whether `line` belongs to a file, or holds the size of one.
     pub fn has(&self, line: Line) -> bool {
         let after = self.parts.partition_point(|part| part.base <= line.address());
-        after > 0 && line.address() < self.parts[after - 1].end
+        after > 0 && (line.address() < self.parts[after - 1].end || self.parts[after - 1].size_at == Some(line))
+    }
+
+    /// The lines that hold the sizes of files.
+    pub fn sizes(&self) -> impl Iterator<Item = Line> {
+        self.parts.iter().filter_map(|part| part.size_at)
     }
 
     /// Sets `line` to `bytes`. Lines that belong to no file are ignored.
@@ -108,13 +122,25 @@ impl Image {
         } else {
             self.different.insert(line, *bytes);
         }
-        self.write(line.address(), bytes)
+        self.set(line, bytes)
+    }
+
+    fn set(&mut self, line: Line, bytes: &LineBytes) -> Result<(), ConfigError> {
+        if self.resize(line, bytes) { Ok(()) } else { self.write(line.address(), bytes) }
+    }
+
+    /// Takes the size that `line` holds; false if it holds none.
+    fn resize(&mut self, line: Line, bytes: &LineBytes) -> bool {
+        let Some(part) = self.parts.iter_mut().find(|part| part.size_at == Some(line)) else { return false };
+        let (size, _) = bytes.split_first_chunk().expect("a line has a word");
+        part.size = Some(u64::from_le_bytes(*size)).filter(|&size| size != NO_SIZE && size <= SIZE_MAX);
+        true
     }
 
     /// Restores the contents of every line before the run.
     pub fn rewind(&mut self) -> Result<(), ConfigError> {
         for line in std::mem::take(&mut self.different).into_keys() {
-            self.write(line.address(), &self.before(line))?;
+            self.set(line, &self.before(line))?;
         }
         Ok(())
     }
@@ -123,8 +149,12 @@ impl Image {
     pub fn copy_into(&mut self, folder: &Path) -> Result<(), ConfigError> {
         std::fs::create_dir(folder).map_err(|error| refused(folder, &error))?;
         for part in &self.parts {
+            let Some(size) = part.size else { continue };
             let path = folder.join(&part.name);
-            let copied = File::create_new(&path).and_then(|to| copy(&part.file, &to, &mut self.shares));
+            let copied = File::create_new(&path).and_then(|to| {
+                copy(&part.file, &to, &mut self.shares)?;
+                if size == part.end - part.base { Ok(()) } else { to.set_len(size) }
+            });
             copied.map_err(|error| refused(&path, &error))?;
         }
         Ok(())
@@ -134,7 +164,7 @@ impl Image {
     /// files; returns the paths.
     pub fn keep(&self, from: &Path, folder: &Path, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
         let mut kept = Vec::with_capacity(self.parts.len());
-        for part in &self.parts {
+        for part in self.parts.iter().filter(|part| part.size_at.is_none() || from.join(&part.name).exists()) {
             let path = folder.join(format!("crash-{event}.{}", part.name));
             let keep = || {
                 let (to, name) = output::create(&path)?;

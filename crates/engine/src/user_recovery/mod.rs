@@ -58,6 +58,8 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct RecoverySettings {
     /// The command; `{pool}`, `{folder}` and `{marks}` are replaced with quoted paths, `{event}` with a number.
     pub command: String,
+    /// What the last line that the command prints must contain; `None` if its exit code alone decides.
+    pub prints: Option<String>,
     /// Seconds that a run of the command may take, at least 1.
     pub timeout_seconds: u64,
     /// Where the temporary folder is created; `None` for the system's default.
@@ -70,10 +72,18 @@ pub struct RecoverySettings {
     pub watcher: Option<Vec<String>>,
 }
 
+impl RecoverySettings {
+    /// Whether the program recovers, by how the command ended and by the last line that it printed.
+    fn accepts(&self, Ran { outcome, said }: &Ran) -> bool {
+        *outcome == Outcome::Exit(0) && self.prints.as_ref().is_none_or(|text| said.contains(text.as_str()))
+    }
+}
+
 /// The command's verdict on an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     outcome: Outcome,
+    recovers: bool,
     /// The last line that it printed, with `{folder}` in place of the folder of its files.
     said: String,
 }
@@ -81,7 +91,7 @@ pub struct Verdict {
 impl Verdict {
     /// Whether the program recovers.
     pub fn recovers(&self) -> bool {
-        self.outcome == Outcome::Exit(0)
+        self.recovers
     }
 
     /// Whether it had not ended in time, and was killed.
@@ -91,6 +101,9 @@ impl Verdict {
 
     fn did(&self, timeout_seconds: u64) -> String {
         match self.outcome {
+            Outcome::Exit(0) if !self.recovers => {
+                "ended with exit code 0 and not with the line that it was to print".to_owned()
+            }
             Outcome::Exit(code) => format!("ended with exit code {code}"),
             Outcome::Signal(number) => format!("was ended by signal {number}"),
             Outcome::TimedOut => format!("had not ended after {timeout_seconds} s and was killed"),
@@ -348,7 +361,9 @@ impl OwnRecovery {
         self.known.insert(digest, known);
     }
 
-    fn judgement(&self, Ran { outcome, said }: Ran) -> Known {
+    fn judgement(&self, ran: Ran) -> Known {
+        let recovers = self.settings.accepts(&ran);
+        let Ran { outcome, said } = ran;
         // These exit codes say that the shell could not run the command, which is not a verdict.
         if let Outcome::Exit(code @ (126 | 127)) = outcome {
             let command = &self.settings.command;
@@ -356,7 +371,7 @@ impl OwnRecovery {
                 "recover: exit code {code} of '{command}' means that the shell cannot run it: {said}"
             )));
         }
-        Known::Judged(Arc::new(Verdict { outcome, said }))
+        Known::Judged(Arc::new(Verdict { outcome, recovers, said }))
     }
 
     /// Reports that the verdict on the memory of this digest was taken, as `occasion` left it. Keeps the memory as
@@ -387,7 +402,7 @@ impl OwnRecovery {
 }
 
 fn check(settings: &RecoverySettings) -> Result<(), ConfigError> {
-    let RecoverySettings { command, timeout_seconds, jobs, .. } = settings;
+    let RecoverySettings { command, prints, timeout_seconds, jobs, .. } = settings;
     if !names_memory(command) {
         return Err(ConfigError(format!(
             "recover: '{command}' names neither {{pool}} nor {{folder}}, so that it could not find the memory"
@@ -395,6 +410,9 @@ fn check(settings: &RecoverySettings) -> Result<(), ConfigError> {
     }
     if command.contains('\0') {
         return Err(ConfigError("recover: the command has a zero byte in it, which no shell takes".to_owned()));
+    }
+    if prints.as_deref() == Some("") {
+        return Err(ConfigError("recover_prints: the text is empty, so that any line contains it".to_owned()));
     }
     if !(1..=86_400).contains(timeout_seconds) {
         return Err(ConfigError(format!("recover_timeout: {timeout_seconds} is not from 1 to 86400 seconds")));

@@ -48,6 +48,16 @@ pub enum Watched {
     Unknown(String),
 }
 
+impl Watched {
+    /// As if it had read these words first.
+    fn with(self, first: &[WordRead]) -> Self {
+        match self {
+            Watched::Read { recovers, reads } => Watched::Read { recovers, reads: [first, &reads].concat() },
+            unknown => unknown,
+        }
+    }
+}
+
 /// A watched run that is prepared.
 pub struct ToWatch(Prepared);
 
@@ -75,8 +85,11 @@ impl OwnRecovery {
             }
         });
         let line_at = |file, offset| self.image.line_at(file, offset).filter(|line| of.contains(line));
+        // Whatever reads a file may depend on its size.
+        let sizes: Vec<WordRead> =
+            self.image.sizes().filter(|line| of.contains(line)).map(|line| WordRead { line, word: 0 }).collect();
         let came = |ran: io::Result<Option<(Ran, String)>>| match ran {
-            Ok(Some((ran, written))) => Ok(watched(&ran, &written, line_at)),
+            Ok(Some((ran, written))) => Ok(watched(&ran, self.settings.accepts(&ran), &written, line_at).with(&sizes)),
             Ok(None) => Err(Failure::Cancelled),
             Err(error) => {
                 Err(ConfigError(format!("watch_reads: the command cannot be run: {}", reason(&error))).into())
@@ -122,8 +135,9 @@ impl Watching<'_> {
         }
         let _ = write!(text, " {}", shell_quoted(&format!("--reads={}", self.reads.display())));
         for file in self.files {
-            let told = file.metadata()?;
-            let _ = write!(text, " --image={}:{}", told.dev(), told.ino());
+            // One that does not exist is none that is read.
+            let told = file.metadata().map_or((0, 0), |told| (told.dev(), told.ino()));
+            let _ = write!(text, " --image={}:{}", told.0, told.1);
         }
         Ok(match self.plain {
             true => format!("{text} -- {}", self.text),
@@ -132,8 +146,8 @@ impl Watching<'_> {
     }
 }
 
-/// What `written` says of a run that ended so. `line_at`: the line at an offset of a file, if it has it.
-fn watched(ran: &Ran, written: &str, line_at: impl Fn(usize, u64) -> Option<Line>) -> Watched {
+/// What `written` says of a run that ended so, and recovers or not. `line_at`: the line at an offset of a file, if it has it.
+fn watched(ran: &Ran, recovers: bool, written: &str, line_at: impl Fn(usize, u64) -> Option<Line>) -> Watched {
     if ran.outcome == Outcome::TimedOut {
         return Watched::Unknown("a watched run had not ended in time and was killed".to_owned());
     }
@@ -164,7 +178,7 @@ fn watched(ran: &Ran, written: &str, line_at: impl Fn(usize, u64) -> Option<Line
         (0, _) => unreadable(ran),
         _ if begun != expected => Watched::Unknown("it starts a program that cannot be watched".to_owned()),
         _ if ended != to_end => Watched::Unknown("a process of it was killed, or had not ended".to_owned()),
-        _ => Watched::Read { recovers: ran.outcome == Outcome::Exit(0), reads },
+        _ => Watched::Read { recovers, reads },
     }
 }
 
@@ -189,7 +203,7 @@ mod tests {
     #[test]
     fn words_of_a_line_are_read_one_after_the_other() {
         let ran = Ran { outcome: Outcome::Exit(0), said: String::new() };
-        let reads_of = |written: &str| match watched(&ran, written, |_, offset| Some(Line(offset / 64))) {
+        let reads_of = |written: &str| match watched(&ran, true, written, |_, offset| Some(Line(offset / 64))) {
             Watched::Read { reads, .. } => reads,
             Watched::Unknown(why) => panic!("{why}"),
         };

@@ -19,7 +19,7 @@ class TraceWritten:
         flushes: number of flushes.
         fences: number of fences, without those of locked operations.
         threads: number of threads that executed anything.
-        paths: paths of the mapped files, by number; bytes that are not UTF-8 are replaced.
+        paths: paths of the recorded files, by number; bytes that are not UTF-8 are replaced.
         transactions: number of transactions ended, as the program reports them or by libpmemobj's marks.
         status: exit status of the program; 256 if the stream did not report it.
         complete: whether the stream had its END. If not, an END was added after its valid part.

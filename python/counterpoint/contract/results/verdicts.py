@@ -292,6 +292,8 @@ class LostLine:
         offset: its offset in that file.
         thread: the thread that stored to it last.
         stored: where that was.
+        called_at: `file:line` of the call of the function that this is in; None if the trace or debug information does
+            not have it.
         missing: what the line lacks.
         flushed: where it was flushed last; None if it was not.
         fenced_by: the locked instruction that fences it by chance; None if there is none.
@@ -303,6 +305,7 @@ class LostLine:
     offset: int
     thread: int
     stored: Place
+    called_at: str | None
     missing: CauseKind
     flushed: Place | None
     fenced_by: Place | None

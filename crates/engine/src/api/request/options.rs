@@ -220,6 +220,11 @@ pub(in crate::api) struct Crash {
     /// command that fails there is refused.
     #[schemars(extend("x-help" = "Do not first run the command on memory where no power has failed.", "x-typed" = 120))]
     pub no_preflight: bool,
+    /// The program recovers only if the last line that the command prints contains this text, too. A recovery that calls
+    /// `exit(0)` before anything is checked then does not count as success.
+    #[schemars(extend("x-metavar" = "TEXT", "x-typed" = 105,
+        "x-help" = "It recovers only if the last line that the command prints contains TEXT, too."))]
+    pub recover_prints: Option<String>,
     /// Time limit in seconds for one such command; default 60.
     #[serde(with = "As::<Count>")]
     #[schemars(extend("x-metavar" = "SECONDS", "x-typed" = 110,
@@ -238,6 +243,12 @@ pub(in crate::api) struct Crash {
         second or more; off by default.",
         "x-help" = "Watch what the command reads; one run then decides all states in which that is the same. Needs Valgrind."))]
     pub watch_reads: Vec<String>,
+    /// For `explore` "legal": the files of the recorded program are on a disk that writes sectors of so many bytes whole: 512 or
+    /// 4096. Default: they are on persistent memory, of which eight aligned bytes become durable together.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-metavar" = "BYTES", "x-typed" = 185,
+        "x-help" = "The files are on a disk whose sectors of 512 or 4096 bytes are written whole, not on persistent memory."))]
+    pub sector: Option<u64>,
     /// End the exploration with this many memories on which the command fails; default none.
     #[serde(with = "As::<Count>")]
     #[schemars(extend("x-help" = "Stop after N memories on which the command fails, at least 1."))]

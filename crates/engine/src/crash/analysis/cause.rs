@@ -88,6 +88,8 @@ pub struct LostLine {
     pub thread: u64,
     /// Where that was.
     pub stored: Place,
+    /// `file:line` of the call of the function that this is in; null if the trace or debug information does not have it.
+    pub called_at: Option<String>,
     /// What the line lacks.
     pub missing: CauseKind,
     /// Where it was flushed last; null if it was not.

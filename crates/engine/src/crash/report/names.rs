@@ -38,6 +38,13 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// The file whose size a line holds.
+    pub fn file_of_size(&self, line: Line) -> Option<&str> {
+        let files = self.trace.files();
+        let at = files.iter().position(|file| file.is_size() && file.base == line.address())?;
+        at.checked_sub(1).map(|of| files[of].path.as_str())
+    }
+
     /// Names the places of a report: those of the lines of its violations, and those of what its images lack.
     pub fn name(&self, report: &mut CrashReport) {
         report.by_line = report.lacks.as_ref().map(|lacks| lacks.report(self));

@@ -7,6 +7,8 @@ mod contents;
 mod counters;
 mod marks;
 mod reference;
+mod sectors;
+mod sizes;
 mod watching;
 
 use super::memory::Memory;
@@ -111,9 +113,19 @@ fn states(bytes: Vec<u8>, extent: Extent, budget: u64) -> Vec<States> {
 
 /// The same where caches persist, or do not.
 fn states_where(bytes: Vec<u8>, extent: Extent, budget: u64, caches_persist: bool) -> Vec<States> {
+    states_of(bytes, extent, budget, |memory| memory.with_caches_that_persist(caches_persist))
+}
+
+/// The same of a memory that is set up so.
+fn states_of(
+    bytes: Vec<u8>,
+    extent: Extent,
+    budget: u64,
+    set_up: impl FnOnce(Memory<'_>) -> Memory<'_>,
+) -> Vec<States> {
     let trace = Trace::from_bytes("t.cptrace", bytes, false).unwrap();
     let base = trace.base();
-    let mut memory = Memory::new(trace.files(), &base, |_| true).with_caches_that_persist(caches_persist);
+    let mut memory = set_up(Memory::new(trace.files(), &base, |_| true));
     let mut all = Vec::new();
     let mut at_point = |memory: &mut Memory<'_>, record: u64| {
         let point = Point::of(memory);

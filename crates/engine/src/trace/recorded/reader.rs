@@ -308,6 +308,6 @@ pub(super) fn stored<'a>(access: &Access<'a>) -> &'a [u8] {
         | Access::NonTemporalStore(bytes)
         | Access::Atomic(bytes)
         | Access::KernelStore(bytes) => bytes,
-        Access::Load { .. } | Access::Flush(_) | Access::Annotation { .. } => &[],
+        Access::Load { .. } | Access::Flush(_) | Access::KernelFlush { .. } | Access::Annotation { .. } => &[],
     }
 }

@@ -6,8 +6,8 @@ use super::varint::{Fields, Problem};
 /// The first bytes of a stream, without the version, which follows.
 pub const MAGIC: [u8; 7] = *b"CPTRACE";
 /// The versions: the second has SCRATCH, the third COUNTER_WRITEBACK and COUNTER_ATOMIC, the fourth LOCKED and LACKS, the
-/// fifth CALLED_STORE.
-pub const VERSIONS: [u8; 5] = [1, 2, 3, 4, 5];
+/// fifth CALLED_STORE, the sixth KERNEL_FLUSH and files that stand for the sizes of others.
+pub const VERSIONS: [u8; 6] = [1, 2, 3, 4, 5, 6];
 /// The most bytes that IMAGE and KERNEL_STORE carry.
 pub const DATA_BYTES_MAX: usize = 1 << 16;
 /// The most bytes of a path or a marker.
@@ -26,7 +26,7 @@ const _: () = assert!(1 + 4 * 10 + ACCESS_BYTES_MAX <= SHORT_BYTES_MAX);
 /// The most bytes of the record that `bytes` begins with.
 pub(super) fn longest(bytes: &[u8]) -> usize {
     match bytes.first() {
-        Some(&(0x07..=0x18 | TAG_LOCKED | TAG_CALLED_STORE | 0x20 | 0x21)) => SHORT_BYTES_MAX,
+        Some(&(0x07..=0x18 | TAG_LOCKED | TAG_CALLED_STORE | TAG_KERNEL_FLUSH | 0x20 | 0x21)) => SHORT_BYTES_MAX,
         _ => RECORD_BYTES_MAX,
     }
 }
@@ -37,13 +37,16 @@ pub(super) const TAG_END: u8 = 0x7f;
 
 const TAG_LOCKED: u8 = 0x1c;
 const TAG_CALLED_STORE: u8 = 0x1d;
+const TAG_KERNEL_FLUSH: u8 = 0x1e;
 const TAG_SCRATCH: u8 = 0x23;
 const TAG_LACKS: u8 = 0x24;
 
-pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1d, 0x20 to 0x24 or 0x7f)");
+pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1e, 0x20 to 0x24 or 0x7f)");
 const SCRATCH: Expected = Expected("0 (stored so far), 1 (from here on) or 2 (no more)");
-const LACKS: Expected =
-    Expected("0 (other processes), 1 (a program by exec), 2 (no exec after all) or 3 (transfers of the kernel)");
+const LACKS: Expected = Expected(
+    "0 (other processes), 1 (a program by exec), 2 (no exec after all), 3 (transfers of the kernel), 4 (a new name) or 5 (a file that is written)",
+);
+const HOW: Expected = Expected("0 (by the next fence) or 1 (at once)");
 const RANGE: Expected = Expected("a range of 1 to 65536 bytes");
 const SIZE: Expected = Expected("an access of 1 to 64 bytes");
 const CALLERS: Expected = Expected("at most 16 callers");
@@ -56,6 +59,8 @@ impl Record<'_> {
         match self {
             Record::Access { access: Access::Annotation { .. }, .. } | Record::CallersAgain { .. } => VERSIONS[2],
             Record::Scratch { .. } => VERSIONS[1],
+            Record::Access { access: Access::KernelFlush { .. }, .. }
+            | Record::Lacks { what: Lacks::Renames | Lacks::Writes, .. } => VERSIONS[5],
             Record::Fence { kind: FenceKind::Locked, .. } | Record::Lacks { .. } => VERSIONS[3],
             Record::Access { access: Access::CalledStore(_), .. } => VERSIONS[4],
             _ => VERSIONS[0],
@@ -123,6 +128,10 @@ pub enum Lacks {
     ExecFailed,
     /// What the kernel writes to memory after a system call of this name.
     Transfers,
+    /// That a file of this name now has another one.
+    Renames,
+    /// What the program wrote to the file of this name.
+    Writes,
 }
 
 /// The calls that the code of an operation is inside.
@@ -157,6 +166,11 @@ pub enum Access<'a> {
     /// Written by a system call.
     KernelStore(&'a [u8]),
     Flush(FlushKind),
+    /// By a system call, of so many bytes.
+    KernelFlush {
+        size: u64,
+        kind: FlushKind,
+    },
     /// Of the counters of so many bytes.
     Annotation {
         size: u64,
@@ -202,7 +216,7 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
         0x07 => Record::Thread { thread: fields.unsigned()? },
         0x08 => Record::Callers(callers(bytes, &mut fields)?),
         0x09 => Record::CallersAgain { number: fields.unsigned()? },
-        tag @ 0x10..=TAG_CALLED_STORE => {
+        tag @ 0x10..=TAG_KERNEL_FLUSH => {
             let instructions = fields.unsigned()?;
             last.pc = last.pc.wrapping_add_signed(fields.signed()?);
             match tag {
@@ -225,7 +239,8 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
             Record::Scratch { what, base: fields.unsigned()?, length: fields.unsigned()? }
         }
         TAG_LACKS => {
-            let all = [Lacks::Processes, Lacks::Exec, Lacks::ExecFailed, Lacks::Transfers];
+            let all =
+                [Lacks::Processes, Lacks::Exec, Lacks::ExecFailed, Lacks::Transfers, Lacks::Renames, Lacks::Writes];
             let what = one_of(&all, fields.unsigned()?).ok_or(LACKS)?;
             Record::Lacks { what, text: fields.bytes(TEXT_BYTES_MAX as u64, TEXT)? }
         }
@@ -256,10 +271,14 @@ fn callers<'a>(bytes: &'a [u8], fields: &mut Fields<'a>) -> Result<Callers<'a>, 
 }
 
 fn access<'a>(tag: u8, fields: &mut Fields<'a>) -> Result<Access<'a>, Problem> {
-    if let 0x1a | 0x1b = tag {
+    if let 0x1a | 0x1b | TAG_KERNEL_FLUSH = tag {
         let size = fields.unsigned()?;
         if !(1..=DATA_BYTES_MAX as u64).contains(&size) {
             return Err(RANGE.into());
+        }
+        if tag == TAG_KERNEL_FLUSH {
+            let all = [FlushKind::Sync, FlushKind::SyncAtOnce];
+            return Ok(Access::KernelFlush { size, kind: one_of(&all, fields.unsigned()?).ok_or(HOW)? });
         }
         let kind = if tag == 0x1a { AnnotationKind::Writeback } else { AnnotationKind::Atomic };
         return Ok(Access::Annotation { size, kind });

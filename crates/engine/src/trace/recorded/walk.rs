@@ -160,7 +160,7 @@ impl Meaning {
             | Access::CalledStore(_)
             | Access::NonTemporalStore(_)
             | Access::Atomic(_) => Some((self.thread, pc)),
-            Access::Flush(_) | Access::Annotation { .. } | Access::KernelStore(_) => None,
+            Access::Flush(_) | Access::KernelFlush { .. } | Access::Annotation { .. } | Access::KernelStore(_) => None,
         };
         let before = std::mem::replace(&mut self.accessed_by, by);
         instructions == 0 && by.is_some() && before == by
@@ -195,6 +195,8 @@ impl Meaning {
             Lacks::Processes => Lack::Processes,
             Lacks::Exec => Lack::Exec(text.to_owned()),
             Lacks::Transfers => Lack::Transfers(text.to_owned()),
+            Lacks::Renames => Lack::Renames(text.to_owned()),
+            Lacks::Writes => Lack::Writes(text.to_owned()),
             Lacks::ExecFailed => {
                 self.lacks.retain(|lack| !matches!(lack, Lack::Exec(_)));
                 return;
@@ -237,6 +239,9 @@ impl Meaning {
         let (act, size) = match *access {
             // A flush that begins in the last line of the address space ends with it.
             Access::Flush(kind) => return Ok(Act::Flush { address, end: address.saturating_add(1), kind }),
+            Access::KernelFlush { size, kind } => {
+                return Ok(Act::Flush { address, end: address.saturating_add(size), kind });
+            }
             Access::Annotation { size, kind } => {
                 return Ok(Act::Annotation { address, end: address.saturating_add(size), kind });
             }

@@ -2,8 +2,9 @@
 //! compressed in frames that each begin with a SYNC, with a table of the frames at its end (the zstd seekable format).
 
 use super::super::lacks::Lack;
+use super::super::mapped_files::RegisteredFile;
 use super::super::recording::{Act, Expected, Recording};
-use super::super::summary::Tally;
+use super::super::summary::{SIZE_OF, Tally};
 use super::record::{MAGIC, TAG_END, TAG_SYNC};
 use super::varint::put;
 use super::walk::Walk;
@@ -42,7 +43,7 @@ pub struct TraceWritten {
     pub fences: u64,
     /// Number of threads that executed anything.
     pub threads: u64,
-    /// Paths of the mapped files, by number; bytes that are not UTF-8 are replaced.
+    /// Paths of the recorded files, by number; bytes that are not UTF-8 are replaced.
     pub paths: Vec<String>,
     /// Number of transactions ended, as the program reports them or by libpmemobj's marks.
     pub transactions: u64,
@@ -114,7 +115,7 @@ pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -
         flushes: summary.flushes,
         fences: summary.fences,
         threads: summary.threads,
-        paths: walk.files().iter().map(|file| String::from_utf8_lossy(&file.path).into_owned()).collect(),
+        paths: paths(walk.files()),
         transactions: summary.transactions,
         status: summary.status.unwrap_or(STATUS_UNKNOWN),
         complete,
@@ -123,6 +124,12 @@ pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -
         stream_bytes,
         file_bytes,
     })
+}
+
+/// The paths of files, without those that stand for the sizes of others.
+fn paths(files: &[RegisteredFile]) -> Vec<String> {
+    let paths = files.iter().map(|file| String::from_utf8_lossy(&file.path).into_owned());
+    paths.filter(|path| !path.starts_with(SIZE_OF)).collect()
 }
 
 /// The incomplete compressed file, which is removed if this is dropped early.

@@ -43,6 +43,7 @@ fn trace(files: &[(&str, u64)]) -> Trace {
 fn settings(command: &str) -> RecoverySettings {
     RecoverySettings {
         command: command.to_owned(),
+        prints: None,
         timeout_seconds: 20,
         folder: None,
         keep: None,
@@ -110,6 +111,53 @@ fn files_hold_what_they_held_with_the_lines_that_changed_and_get_it_back() {
     fs::remove_file(folder.path().join("again/pool-2")).unwrap();
     image.keep(&folder.path().join("again"), folder.path(), 13).unwrap_err();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6, "only the file that was whole is new");
+}
+
+/// A file is as long as the line of its size says; where that says so, or does not decrypt, there is none.
+#[test]
+fn files_are_as_long_as_their_sizes_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = trace(&[("/pool", 4096), ("size:/pool", 64), ("/other", 64)]);
+    let size_at = Line(trace.files()[1].base / 64);
+    let mut image = Image::create(&folder.path().join("image"), "t", trace.files(), &trace.base()).unwrap();
+    assert_eq!((image.names(), image.sizes().collect::<Vec<_>>()), (vec!["pool", "other"], vec![size_at]));
+    assert!(image.has(size_at) && !image.has(Line(size_at.0 + 1)));
+    image.put(Line(1), &[7; 64]).unwrap();
+    let mut length_after = |size: Option<u64>, copy: &str| {
+        match size {
+            Some(size) => image.put(size_at, &line_with(&size.to_le_bytes())).unwrap(),
+            None => image.rewind().unwrap(),
+        }
+        let to = folder.path().join(copy);
+        image.copy_into(&to).unwrap();
+        assert_eq!(fs::metadata(to.join("other")).unwrap().len(), 70);
+        fs::read(to.join("pool")).ok().map(|bytes| (bytes.len(), bytes.iter().filter(|&&byte| byte == 7).count()))
+    };
+    for (copy, size, expected) in [
+        ("nothing", 0, Some((0, 0))),
+        ("cut", 100, Some((100, 36))),
+        ("whole", 4096, Some((4096, 64))),
+        ("longer", 10_000, Some((10_000, 64))),
+        ("none", crate::trace::NO_SIZE, None),
+        ("noise", 1 << 41, None),
+    ] {
+        assert_eq!(length_after(Some(size), copy), expected, "{copy}");
+    }
+    // As before the run, when it was empty.
+    assert_eq!(length_after(None, "rewound"), Some((0, 0)));
+    let kept = image.keep(&folder.path().join("none"), folder.path(), 3).unwrap();
+    assert_eq!(kept, [folder.path().join("crash-3.other")]);
+}
+
+/// The last line counts, besides the exit code.
+#[test]
+fn recovery_may_have_to_print_something() {
+    let with = |prints: &str| RecoverySettings { prints: Some(prints.to_owned()), ..settings("{pool}") };
+    let accepts = |outcome, said: &str| with("all well").accepts(&Ran { outcome, said: said.to_owned() });
+    assert!(accepts(Outcome::Exit(0), "all well, 3 records"));
+    assert!(!accepts(Outcome::Exit(0), "") && !accepts(Outcome::Exit(1), "all well"));
+    let refused = recovery(&trace(&[("/pool", 64)]), with("")).map(drop).unwrap_err();
+    assert_eq!(refused.0, "recover_prints: the text is empty, so that any line contains it");
 }
 
 #[test]

@@ -121,7 +121,7 @@ impl Stream {
     /// STORE, NT_STORE, ATOMIC or KERNEL_STORE; or CALLED_STORE, which makes the stream one of version 5.
     pub fn store(mut self, tag: u8, instructions: u64, pc: u64, address: u64, bytes: &[u8]) -> Self {
         if tag == 0x1d {
-            self.bytes[7] = 5;
+            self.bytes[7] = self.bytes[7].max(5);
         }
         let [i, pc] = self.at(instructions, pc);
         let a = self.difference(address);
@@ -133,6 +133,14 @@ impl Stream {
         let [i, pc] = self.at(instructions, pc);
         let a = self.difference(address);
         self.record(tag, &[i, pc, a])
+    }
+
+    /// KERNEL_FLUSH, which makes the stream one of version 6.
+    pub fn kernel_flush(mut self, pc: u64, address: u64, size: u64, how: u64) -> Self {
+        self.bytes[7] = 6;
+        let [i, pc] = self.at(0, pc);
+        let a = self.difference(address);
+        self.record(0x1e, &[i, pc, a, unsigned(size), unsigned(how)])
     }
 
     /// COUNTER_WRITEBACK or COUNTER_ATOMIC, which makes the stream one of version 3.

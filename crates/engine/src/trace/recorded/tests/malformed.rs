@@ -28,12 +28,16 @@ fn malformed_record_is_named() {
         (stream().callers_again(0), CALLERS_NUMBER),
         (Stream::new().callers(&[1]).callers(&[2]).callers_again(2), CALLERS_NUMBER),
         (Stream::new().callers(&[1]).sync(0).callers_again(0), CALLERS_NUMBER),
-        (stream().record(0x1e, &[]), "a record's tag"),
+        (stream().record(0x1e, &[n(0), n(0), n(0), n(1), n(0)]), "a record's tag"),
+        (stream().kernel_flush(0, BASE, 0, 0), "a range of 1 to 65536 bytes"),
+        (stream().kernel_flush(0, BASE, 65537, 0), "a range of 1 to 65536 bytes"),
+        (stream().kernel_flush(0, BASE, 1, 2), "0 (by the next fence) or 1 (at once)"),
+        (stream().record(0x1f, &[]), "a record's tag"),
         (stream().record(0x1c, &[n(0), n(0)]), "a record's tag"),
         (stream().record(0x1d, &[n(0), n(0), n(0), n(1), n(0)]), "a record's tag"),
         (stream().store(0x1d, 0, 0, BASE, &[0; 65]), SIZES),
         (stream().record(0x24, &[n(0), n(0)]), "a record's tag"),
-        (stream().lacks(4, b""), "0 (other processes), 1 (a program by exec), 2 (no exec after all) or 3"),
+        (stream().lacks(6, b""), "0 (other processes), 1 (a program by exec), 2 (no exec after all), 3"),
         (stream().record(0x1a, &[n(0), n(0), n(0), n(1)]), "a record's tag"),
         (stream().annotate(0x1a, 0, BASE, 0), "a range of 1 to 65536 bytes"),
         (stream().annotate(0x1b, 0, BASE, 65537), "a range of 1 to 65536 bytes"),
@@ -119,8 +123,8 @@ fn instructions_have_a_limit() {
 #[test]
 fn other_versions_and_other_beginnings() {
     let mut bytes = Stream::new().end(0);
-    bytes[7] = 6;
-    assert_eq!(error(&bytes, true), "t.cptrace: a recorded trace of version 6: expected version 1 to 5");
+    bytes[7] = 7;
+    assert_eq!(error(&bytes, true), "t.cptrace: a recorded trace of version 7: expected version 1 to 6");
     let message = error(b"CPTRACE\x01\x17\x00\x00", true);
     assert_eq!(message, "t.cptrace: record 1 at byte 8: expected a SYNC at the beginning, found bytes 17 00 00");
     let message = error(b"CPTRACF\x01\x01\x00\x00\x00", true);

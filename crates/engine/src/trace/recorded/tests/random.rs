@@ -13,6 +13,7 @@ enum Act {
     Load { offset: u64, size: u64, skip: u64 },
     Store { tag: u8, offset: u64, bytes: Vec<u8>, skip: u64 },
     Flush { tag: u8, offset: u64 },
+    KernelFlush { offset: u64, size: u64, at_once: bool },
     Fence { tag: u8 },
     Begin,
     Commit,
@@ -31,6 +32,8 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(tag, offset, bytes, skip)| Act::Store { tag, offset, bytes, skip }),
         1 => (0..SIZE - 3000, large).prop_map(|(offset, bytes)| Act::Store { tag: 0x19, offset, bytes, skip: 0 }),
         3 => (0x14u8..=0x16, 0..SIZE).prop_map(|(tag, offset)| Act::Flush { tag, offset }),
+        1 => (0..SIZE - 5000, 1u64..=5000, any::<bool>())
+            .prop_map(|(offset, size, at_once)| Act::KernelFlush { offset, size, at_once }),
         2 => prop::sample::select(vec![0x17, 0x18, 0x1c]).prop_map(|tag| Act::Fence { tag }),
         1 => Just(Act::Begin),
         1 => Just(Act::Commit),
@@ -49,6 +52,9 @@ fn stream(acts: &[Act]) -> Stream {
             Act::Load { offset, size, skip } => stream.load(*skip, pc, BASE + offset, *size),
             Act::Store { tag, offset, bytes, skip } => stream.store(*tag, *skip, pc, BASE + offset, bytes),
             Act::Flush { tag, offset } => stream.flush(*tag, 0, pc, BASE + offset),
+            Act::KernelFlush { offset, size, at_once } => {
+                stream.kernel_flush(pc, BASE + offset, *size, u64::from(*at_once))
+            }
             Act::Fence { tag: 0x1c } => stream.locked(pc),
             Act::Fence { tag } => stream.fence(*tag, 0, pc),
             Act::Begin => stream.begin(),
@@ -105,6 +111,11 @@ fn model(acts: &[Act], annotated: bool) -> Vec<Did> {
                 0x15 => Did::Clflushopt(offset & !63),
                 _ => Did::Clflush(offset & !63),
             }),
+            Act::KernelFlush { offset, size, at_once } => all.extend(
+                pieces(*offset, *size)
+                    .iter()
+                    .map(|p| if *at_once { Did::Clflush(p.start & !63) } else { Did::Clwb(p.start & !63) }),
+            ),
             Act::Fence { tag: 0x17 } => all.push(Did::Fence),
             Act::Fence { .. } => all.push(Did::FullFence),
             Act::Annotate { tag: 0x1a, offset, size } if annotated => {
