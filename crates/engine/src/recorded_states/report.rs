@@ -105,13 +105,20 @@ fn merged<'f>(names: &CauseNames<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Fai
     let mut known: BTreeMap<(bool, Vec<String>), usize> = BTreeMap::new();
     let mut found: Vec<(Cause, &Failing)> = Vec::new();
     for failing in all {
-        match known.entry((failing.how.timed_out, names.key(failing))) {
-            std::collections::btree_map::Entry::Occupied(at) => found[*at.get()].0.count += failing.count,
-            std::collections::btree_map::Entry::Vacant(free) => {
-                free.insert(found.len());
-                found.push((names.cause(failing), failing));
+        let keys = || names.keys(failing).into_iter().map(|key| (failing.how.timed_out, key));
+        let at = match keys().find_map(|key| known.get(&key).copied()) {
+            Some(at) => {
+                found[at].0.count += failing.count;
+                at
             }
-        }
+            None => {
+                found.push((names.cause(failing), failing));
+                found.len() - 1
+            }
+        };
+        keys().for_each(|key| {
+            known.entry(key).or_insert(at);
+        });
     }
     found
 }
@@ -120,15 +127,19 @@ fn merged<'f>(names: &CauseNames<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Fai
 struct CauseNames<'a>(Names<'a>);
 
 impl CauseNames<'_> {
-    fn key(&self, failing: &Failing) -> Vec<String> {
+    /// What tells a cause from others, as the user sees it: each of these.
+    fn keys(&self, failing: &Failing) -> Vec<Vec<String>> {
         let text = |site: Site| self.0.place(site).text.clone();
-        let mut words: Vec<String> = match &failing.why {
-            Why::Lacks(keys) => keys[0].iter().map(|&site| text(site)).collect(),
-            Why::Executed(of) => vec![format!("from {:?}", of.from.map(text))],
-        };
-        words.sort_unstable();
-        words.dedup();
-        words
+        match &failing.why {
+            Why::Lacks(keys) => {
+                let mut words: Vec<String> = keys[0].iter().map(|&site| text(site)).collect();
+                words.sort_unstable();
+                words.dedup();
+                vec![words]
+            }
+            Why::Executed(of) if of.begins.is_empty() => vec![vec!["from the beginning".to_owned()]],
+            Why::Executed(of) => of.begins.iter().map(|&site| vec![format!("from {}", text(site))]).collect(),
+        }
     }
 
     fn cause(&self, failing: &Failing) -> Cause {
