@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const STORES_MAX: usize = 1 << 18;
 /// Crash points of a stretch at which memory is judged only to find its end; after these, at ever fewer.
 const ENDS_MAX: u64 = 32;
-/// Most places of stores between two stretches that are kept to tell whether both belong to one update.
+/// Most places and lines of stores between two stretches that are kept to tell whether both belong to one update.
 const BETWEEN_MAX: usize = 64;
 /// Most stretches after one that was asked for that are found only to tell that.
 const FOLLOWED_MAX: u32 = 8;
@@ -47,14 +47,16 @@ impl Executed {
     }
 }
 
-/// What lies between a stretch and the one before it.
+/// What lies between a stretch and the one before it: the stores from the last one of the earlier to the first one of the
+/// later.
 #[derive(Default)]
 struct Gap {
-    /// The places of the stores from the last one of the earlier stretch to the first one of the later; empty if they are not
-    /// known.
     sites: BTreeSet<Site>,
-    /// The later one begins in a line, or next to one, that was stored to in the earlier one.
-    near: bool,
+    lines: BTreeSet<Line>,
+    /// Of the earlier stretch.
+    lines_before: BTreeSet<Line>,
+    /// Whether both stretches lie in one piece of memory, of which every line is stored to.
+    in_one_piece: bool,
 }
 
 impl Gap {
@@ -66,9 +68,18 @@ impl Gap {
         };
         let mut all = self.sites.iter().map(callers);
         match all.next() {
-            Some(Some(first)) => self.near && all.all(|callers| callers == Some(first)),
+            Some(Some(first)) => all.all(|callers| callers == Some(first)),
             _ => false,
         }
+    }
+
+    /// The later stretch begins in this line.
+    fn ends_in(&mut self, line: Line) {
+        let nearest = self.lines_before.iter().min_by_key(|before| before.0.abs_diff(line.0));
+        self.in_one_piece = nearest.is_some_and(|before| {
+            let (first, last) = (before.0.min(line.0), before.0.max(line.0));
+            last - first <= BETWEEN_MAX as u64 && (first + 1..last).all(|between| self.lines.contains(&Line(between)))
+        });
     }
 }
 
@@ -109,9 +120,8 @@ pub(super) struct Retrace {
     gaps: Vec<Gap>,
     updates: Vec<usize>,
     open: Option<Open>,
-    /// The places of the stores since the last stretch, if they are few, and its lines.
-    since: Option<BTreeSet<Site>>,
-    lines: BTreeSet<Line>,
+    /// The stores since the last stretch; `None` if they are too many, or there was none.
+    since: Option<Gap>,
     /// Stretches that nobody asked for since the last one that was.
     followed: u32,
     /// The stores since memory was last known to fail or to recover.
@@ -172,7 +182,7 @@ impl Retrace {
     }
 
     /// The program has ended. Stretches are of one update if one call of a function has made all stores between them, and
-    /// they lie near each other.
+    /// they lie in one piece of memory.
     pub fn finish(&mut self, sites: &Sites) {
         if let Some(open) = self.open.take() {
             self.close(open.executed, open.gap);
@@ -180,7 +190,7 @@ impl Retrace {
         for number in 1..self.stretches.len() {
             let (earlier, later) = self.stretches.split_at_mut(number);
             let head = self.updates[number - 1];
-            if later[0].until.is_some() && self.gaps[number].is_within_a_call(sites) {
+            if later[0].until.is_some() && self.gaps[number].in_one_piece && self.gaps[number].is_within_a_call(sites) {
                 self.updates[number] = head;
                 earlier[head].continues(&later[0]);
                 if earlier[head].from != later[0].from {
@@ -209,8 +219,9 @@ impl Retrace {
     /// The first `count` of the stores belong to no stretch.
     fn pass(&mut self, count: usize) {
         if let Some(since) = &mut self.since {
-            since.extend(self.stores[..count].iter().map(|taken| taken.stored.site));
-            if since.len() > BETWEEN_MAX {
+            since.sites.extend(self.stores[..count].iter().map(|taken| taken.stored.site));
+            since.lines.extend(self.stores[..count].iter().map(|taken| taken.line));
+            if since.sites.len().max(since.lines.len()) > BETWEEN_MAX {
                 self.since = None;
             }
         }
@@ -257,8 +268,8 @@ impl Retrace {
             open.without = Some((taken.line, taken.before));
             open.intact = taken.stored.mask;
             open.lines.insert(taken.line);
-            let near = self.lines.iter().any(|line| line.0.abs_diff(taken.line.0) <= 1);
-            open.gap = Gap { sites: self.since.take().unwrap_or_default(), near };
+            open.gap = self.since.take().unwrap_or_default();
+            open.gap.ends_in(taken.line);
             self.stores.drain(..=first);
         }
         self.open = Some(open);
@@ -311,8 +322,7 @@ impl Retrace {
             (true, true) => CauseKind::OrderBetweenLines,
             (false, _) => CauseKind::NotAtomic,
         };
-        self.since = Some(until.into_iter().collect());
-        self.lines = of_stretch;
+        self.since = Some(Gap { sites: until.into_iter().collect(), lines_before: of_stretch, ..Gap::default() });
         self.close(executed, gap);
         Ok(())
     }
