@@ -220,23 +220,23 @@ impl Second {
         outcome?;
         self.look(judging, &mut memory, read.records + 1, true)?;
         self.retrace.finish(&read.sites);
-        self.durable_by_chance(reading, &memory, &read.sites);
+        self.durable_by_chance(reading, judging, &memory, &read.sites);
         Ok(())
     }
 
     /// What lacks a flush may become durable by chance, with a neighbour; but not always: the program has stored at the same
     /// place what is not surely durable at its end.
-    fn durable_by_chance(&mut self, reading: &Reading<'_>, memory: &Memory<'_>, sites: &Sites) {
+    fn durable_by_chance(&mut self, reading: &Reading<'_>, judging: &Judging<'_>, memory: &Memory<'_>, sites: &Sites) {
         let pending = || memory.lines.iter().flat_map(|known| &known.pending.stores).filter(|stored| !stored.covered);
         let mut durable: Vec<&mut Candidate> =
             self.candidates.iter_mut().filter(|of| of.later.is_some_and(|later| later.durable)).collect();
         if durable.is_empty() || pending().next().is_none() {
             return;
         }
-        let places = places(sites, &wrappers_and(reading.case.wrappers));
-        let never: FxHashSet<&Place> = pending().map(|stored| place_of(&places, stored.site)).collect();
+        let places = judging.places.get_or_init(|| places(sites, &wrappers_and(reading.case.wrappers)));
+        let never: FxHashSet<&Place> = pending().map(|stored| place_of(places, stored.site)).collect();
         for candidate in &mut durable {
-            let first = candidate.first_lost().is_some_and(|site| never.contains(place_of(&places, site)));
+            let first = candidate.first_lost().is_some_and(|site| never.contains(place_of(places, site)));
             candidate.later = candidate.later.map(|later| Later { durable: !first, ..later });
         }
     }

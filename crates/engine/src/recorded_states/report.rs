@@ -34,7 +34,7 @@ pub(super) struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    pub fn report(self, case: &CrashCase<'_>, judging: Judging<'_>) -> CrashReport {
+    pub fn report(self, case: &CrashCase<'_>, mut judging: Judging<'_>) -> CrashReport {
         let plan = match (self.exploration.plan, judging.ended) {
             (plan @ CrashPlan::At(_), _) => plan,
             _ => CrashPlan::All,
@@ -61,7 +61,8 @@ impl Outcome<'_> {
         if compared > 0 {
             coverage += &format!(" To find out what failing images need, {compared} more were tried.");
         }
-        let names = CauseNames(Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace));
+        let found = || places(&self.read.sites, &wrappers_and(case.wrappers));
+        let names = CauseNames(Names::new(judging.places.take().unwrap_or_else(found), self.trace));
         let found = merged(&names, &judging.causes.known);
         let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
         let mut violations: Vec<Violation> = found.iter().map(told).collect();
