@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// Flushes and fences of compilers, of PMDK and of published programs, by their usual names.
-const KNOWN: [&str; 43] = [
+const KNOWN: [&str; 45] = [
     "asm_clflush",
     "asm_clflushopt",
     "asm_clwb",
@@ -15,6 +15,7 @@ const KNOWN: [&str; 43] = [
     "clwb",
     "fence",
     "flush",
+    "flush_buffer",
     "flush_clflush",
     "flush_clflush_nolog",
     "flush_clflushopt",
@@ -27,6 +28,7 @@ const KNOWN: [&str; 43] = [
     "mfence",
     "msync",
     "persist",
+    "pflush",
     "pm_fence",
     "pm_flush",
     "pm_persist",

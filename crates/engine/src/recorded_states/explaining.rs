@@ -10,10 +10,11 @@ use super::loss::{Loss, Moment};
 use super::memory::Memory;
 use super::minimal::Minimal;
 use super::point::{Point, State};
+use crate::attribution::{Place, place_of, shown, wrappers_and};
 use crate::crash::CauseKind;
 use crate::kernel::Failure;
 use crate::message::{Line, Site};
-use crate::trace::{Done, Step};
+use crate::trace::{Done, Sites, Step};
 use crate::user_recovery::Occasion;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, VecDeque};
@@ -57,9 +58,9 @@ pub(super) fn explain(reading: &Reading<'_>, judging: &mut Judging<'_>) -> Resul
     let mut second = Second::of(first.found);
     let outcome = outcome.and_then(|()| second.read(reading, judging));
     let unfinished = first.waiting.into_iter().map(Candidate::of);
-    let Second { candidates, retrace, never_durable, .. } = second;
+    let Second { candidates, retrace, .. } = second;
     for candidate in candidates.into_iter().chain(unfinished) {
-        add(judging, candidate, &retrace, &never_durable);
+        add(judging, candidate, &retrace);
     }
     judging.causes.in_order();
     match outcome {
@@ -74,6 +75,11 @@ impl Candidate {
     fn of(Unexplained { image, count, how, lacks_nothing }: Unexplained) -> Self {
         let (moment, torn, scratch, stretch, later) = (None, false, false, None, None);
         Self { loss: image.loss, count, how, lacks_nothing, moment, torn, scratch, stretch, later }
+    }
+
+    /// The place of the first store that it lacks.
+    fn first_lost(&self) -> Option<Site> {
+        self.loss.lost.iter().min_by_key(|lost| lost.step).map(|lost| lost.stored)
     }
 }
 
@@ -145,7 +151,10 @@ impl Minimized {
         let moment = moment(minimal.memory, &point, &state);
         let overtaker = moment.map_or(Ok(None), |moment| minimal.overtaker(&state, moment + 1))?;
         let lost = || point.lines.iter().zip(&state).filter(|(_, content)| **content != 0);
-        let torn = lost().count() == 1 && lost().all(|(open, &content)| open.contents.list[content].torn.is_some());
+        // A torn store that does no harm until a later one is durable lacks a fence before that.
+        let torn = overtaker.is_none()
+            && lost().count() == 1
+            && lost().all(|(open, &content)| open.contents.list[content].torn.is_some());
         let scratch = lost().all(|(open, _)| open.scratch);
         let mut loss = Loss::of_minimal(memory, &point, &state, at);
         if let (Some(by), Some(lost)) = (overtaker, loss.lost.first_mut()) {
@@ -174,8 +183,6 @@ struct Second {
     /// Candidates by their moments.
     moments: BTreeMap<u64, Vec<usize>>,
     retrace: Retrace,
-    /// Where the program has stored what is not surely durable at its end.
-    never_durable: FxHashSet<Site>,
 }
 
 impl Second {
@@ -186,7 +193,7 @@ impl Second {
                 moments.entry(moment).or_default().push(number);
             }
         }
-        Self { candidates, moments, retrace: Retrace::default(), never_durable: FxHashSet::default() }
+        Self { candidates, moments, retrace: Retrace::default() }
     }
 
     fn read(&mut self, reading: &Reading<'_>, judging: &mut Judging<'_>) -> Result<(), Failure> {
@@ -212,10 +219,26 @@ impl Second {
         })?;
         outcome?;
         self.look(judging, &mut memory, read.records + 1, true)?;
-        self.retrace.finish();
-        let pending = memory.lines.iter().flat_map(|known| &known.pending.stores);
-        self.never_durable = pending.filter(|stored| !stored.covered).map(|stored| stored.site).collect();
+        self.retrace.finish(&read.sites);
+        self.durable_by_chance(reading, judging, &memory, &read.sites);
         Ok(())
+    }
+
+    /// What lacks a flush may become durable by chance, with a neighbour; but not always: the program has stored at the same
+    /// place what is not surely durable at its end.
+    fn durable_by_chance(&mut self, reading: &Reading<'_>, judging: &Judging<'_>, memory: &Memory<'_>, sites: &Sites) {
+        let pending = || memory.lines.iter().flat_map(|known| &known.pending.stores).filter(|stored| !stored.covered);
+        let mut durable: Vec<&mut Candidate> =
+            self.candidates.iter_mut().filter(|of| of.later.is_some_and(|later| later.durable)).collect();
+        if durable.is_empty() || pending().next().is_none() {
+            return;
+        }
+        let places = &judging.shown.get_or_init(|| shown(sites, &wrappers_and(reading.case.wrappers))).places;
+        let never: FxHashSet<&Place> = pending().map(|stored| place_of(places, stored.site)).collect();
+        for candidate in &mut durable {
+            let first = candidate.first_lost().is_some_and(|site| never.contains(place_of(places, site)));
+            candidate.later = candidate.later.map(|later| Later { durable: !first, ..later });
+        }
     }
 
     /// Judges memory of which nothing is lost, if that is asked for or known.
@@ -265,27 +288,28 @@ impl Second {
 }
 
 /// Adds images to a cause.
-fn add(judging: &mut Judging<'_>, candidate: Candidate, retrace: &Retrace, never_durable: &FxHashSet<Site>) {
+fn add(judging: &mut Judging<'_>, candidate: Candidate, retrace: &Retrace) {
+    let first = candidate.first_lost();
     let Candidate { mut loss, count, how, lacks_nothing, torn, scratch, stretch, later, .. } = candidate;
     let causes = &mut judging.causes;
-    let first = loss.lost.iter().min_by_key(|lost| lost.step).map(|lost| lost.stored);
-    // What lacks a flush may become durable by chance, with a neighbour; but not always.
-    let durable = later.is_some_and(|later| later.durable) && first.is_none_or(|site| !never_durable.contains(&site));
+    let durable = later.is_some_and(|later| later.durable);
     // A store whose flush is missing is lost in any case; but if it begins an update that is not atomic, that is the reason.
-    let executed = match stretch.and_then(|number| retrace.stretches.get(number)) {
+    let executed = match stretch.and_then(|number| retrace.update(number)) {
         Some(executed) if lacks_nothing || durable || loss.lost.is_empty() => Some(executed),
-        _ => retrace.stretches.iter().find(|of| first.is_some() && of.from == first),
+        _ => first.and_then(|first| retrace.update_begun_by(first)),
     };
     if let Some(executed) = executed {
-        let same = |known: &&mut Failing| {
-            known.how.timed_out == how.timed_out && matches!(&known.why, Why::Executed(of) if of.from == executed.from)
-        };
-        match causes.known.iter_mut().find(same) {
-            Some(known) => known.count += count,
-            None => {
-                causes.found(Failing { why: Why::Executed(executed.clone()), count, loss, how, scratch: false });
+        for known in causes.known.iter_mut().filter(|known| known.how.timed_out == how.timed_out) {
+            match &mut known.why {
+                Why::Executed(of) if of.is_of_update(executed) => {
+                    of.continues(executed);
+                    known.count += count;
+                    return;
+                }
+                _ => {}
             }
         }
+        causes.found(Failing { why: Why::Executed(executed.clone()), count, loss, how, scratch: false });
         return;
     }
     if lacks_nothing {

@@ -5,11 +5,13 @@ use super::loss::{Loss, Moment};
 use super::memory::Memory;
 use super::point::{Point, State};
 use super::tally::{Pass, Tally};
+use crate::attribution::Shown;
 use crate::crash::Recoveries;
 use crate::kernel::Failure;
 use crate::message::{Line, LineBytes};
 use crate::user_recovery::{Occasion, OwnRecovery, Watched};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 
@@ -50,6 +52,8 @@ pub(super) struct Judging<'a> {
     /// The images that have been met, and the runs that this exploration started.
     pub recoveries: Recoveries,
     pub causes: Causes,
+    /// What is shown of the places of operations, once somebody has asked.
+    pub shown: OnceCell<Shown>,
     /// Explored points, by their records, in the order in which they were first explored.
     points: Vec<u64>,
     known_points: FxHashSet<u64>,
@@ -74,6 +78,7 @@ impl<'a> Judging<'a> {
             compared: FxHashMap::default(),
             pending: VecDeque::new(),
             causes: Causes::default(),
+            shown: OnceCell::new(),
             points: Vec::new(),
             known_points: FxHashSet::default(),
             failed_points: FxHashMap::default(),

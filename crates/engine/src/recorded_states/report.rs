@@ -36,7 +36,7 @@ pub(super) struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    pub fn report(self, case: &CrashCase<'_>, judging: Judging<'_>) -> CrashReport {
+    pub fn report(self, case: &CrashCase<'_>, mut judging: Judging<'_>) -> CrashReport {
         let plan = match (self.exploration.plan, judging.ended) {
             (plan @ CrashPlan::At(_), _) => plan,
             _ => CrashPlan::All,
@@ -67,7 +67,8 @@ impl Outcome<'_> {
         if compared > 0 {
             coverage += &format!(" To find out what failing images need, {compared} more were tried.");
         }
-        let Shown { places, calls } = shown(&self.read.sites, &wrappers_and(case.wrappers));
+        let found = || shown(&self.read.sites, &wrappers_and(case.wrappers));
+        let Shown { places, calls } = judging.shown.take().unwrap_or_else(found);
         let names = CauseNames { names: Names::new(places, self.trace), calls, on_disk: self.sector.is_some() };
         let found = merged(&names, &judging.causes.known);
         let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
@@ -112,13 +113,20 @@ fn merged<'f>(names: &CauseNames<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Fai
     let mut known: BTreeMap<(bool, Vec<String>), usize> = BTreeMap::new();
     let mut found: Vec<(Cause, &Failing)> = Vec::new();
     for failing in all {
-        match known.entry((failing.how.timed_out, names.key(failing))) {
-            std::collections::btree_map::Entry::Occupied(at) => found[*at.get()].0.count += failing.count,
-            std::collections::btree_map::Entry::Vacant(free) => {
-                free.insert(found.len());
-                found.push((names.cause(failing), failing));
+        let keys = || names.keys(failing).into_iter().map(|key| (failing.how.timed_out, key));
+        let at = match keys().find_map(|key| known.get(&key).copied()) {
+            Some(at) => {
+                found[at].0.count += failing.count;
+                at
             }
-        }
+            None => {
+                found.push((names.cause(failing), failing));
+                found.len() - 1
+            }
+        };
+        keys().for_each(|key| {
+            known.entry(key).or_insert(at);
+        });
     }
     found
 }
@@ -133,15 +141,19 @@ struct CauseNames<'a> {
 }
 
 impl CauseNames<'_> {
-    fn key(&self, failing: &Failing) -> Vec<String> {
+    /// What tells a cause from others, as the user sees it: each of these.
+    fn keys(&self, failing: &Failing) -> Vec<Vec<String>> {
         let text = |site: Site| self.names.place(site).text.clone();
-        let mut words: Vec<String> = match &failing.why {
-            Why::Lacks(keys) => keys[0].iter().map(|&site| text(site)).collect(),
-            Why::Executed(of) => vec![format!("from {:?}", of.from.map(text))],
-        };
-        words.sort_unstable();
-        words.dedup();
-        words
+        match &failing.why {
+            Why::Lacks(keys) => {
+                let mut words: Vec<String> = keys[0].iter().map(|&site| text(site)).collect();
+                words.sort_unstable();
+                words.dedup();
+                vec![words]
+            }
+            Why::Executed(of) if of.begins.is_empty() => vec![vec!["from the beginning".to_owned()]],
+            Why::Executed(of) => of.begins.iter().map(|&site| vec![format!("from {}", text(site))]).collect(),
+        }
     }
 
     fn cause(&self, failing: &Failing) -> Cause {
