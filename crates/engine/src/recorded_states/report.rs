@@ -3,13 +3,14 @@
 use super::causes::{Failing, Why};
 use super::executed::Executed;
 use super::judging::{Extent, Judging};
-use super::loss::{Before, Kept, Loss, Lost};
+use super::loss::{Before, Kept, Loss, Lost, Moment};
+use super::nested::{Again, Found};
 use super::tally::Points;
 use crate::attribution::{places, wrappers_and};
 use crate::audit::{self, Rule, Violation};
 use crate::crash::{
     Cause, CauseKind, CauseOutcome, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings,
-    KeptLine, LostLine, Names,
+    KeptLine, LostLine, Names, RecoveryCause,
 };
 use crate::message::Site;
 use crate::trace::{StepsRead, Trace};
@@ -31,10 +32,30 @@ pub(super) struct Outcome<'a> {
     pub stop_after: Option<u64>,
     /// Why what the command reads has left a point undecided.
     pub unknown: Option<String>,
+    /// What power that failed again has shown.
+    pub again: Again,
+}
+
+/// A cause, and the first image that fails for it.
+pub(super) struct Told {
+    /// When power failed before that, if it has failed again.
+    pub after: Vec<u64>,
+    pub cause: Cause,
+    pub violation: Violation,
+    /// Whether that image is kept.
+    pub is_kept: bool,
+}
+
+/// An exploration and its report.
+pub(super) struct Explored {
+    pub report: CrashReport,
+    pub told: Vec<Told>,
+    /// Whether no legal state is left out.
+    pub exhaustive: bool,
 }
 
 impl Outcome<'_> {
-    pub fn report(self, case: &CrashCase<'_>, judging: Judging<'_>) -> CrashReport {
+    pub fn report(mut self, case: &CrashCase<'_>, judging: Judging<'_>) -> Explored {
         let plan = match (self.exploration.plan, judging.ended) {
             (plan @ CrashPlan::At(_), _) => plan,
             _ => CrashPlan::All,
@@ -61,11 +82,24 @@ impl Outcome<'_> {
         if compared > 0 {
             coverage += &format!(" To find out what failing images need, {compared} more were tried.");
         }
-        let names = CauseNames(Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace));
-        let found = merged(&names, &judging.causes.known);
-        let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
-        let mut violations: Vec<Violation> = found.iter().map(told).collect();
-        violations.truncate(EXPLAINED_MAX);
+        let names = Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace);
+        let names = CauseNames { names, is_again: judging.recovery().is_again() };
+        let told = merged(&names, &judging.causes.known).into_iter().map(|(cause, failing)| Told {
+            after: Vec::new(),
+            violation: names.violation(&cause, failing, &recoveries.command),
+            cause,
+            is_kept: !failing.how.kept.is_empty(),
+        });
+        let mut told: Vec<Told> = told.collect();
+        let causes: Vec<Cause> = told.iter().map(|told| told.cause.clone()).collect();
+        told.extend(self.again.found.drain(..).map(|found| names.again(found)));
+        let explained = |again: bool| {
+            let of = told.iter().filter(move |told| told.after.is_empty() != again);
+            of.take(EXPLAINED_MAX).map(|told| told.violation.clone())
+        };
+        let violations = explained(false).chain(explained(true)).collect();
+        recoveries.nested = (self.exploration.nested > 0).then_some(self.again.counts);
+        let coverage_again = self.again.coverage(self.exploration.nested > 0, self.budget);
         let (crash_points, recovered) = judging.points();
         let run = CrashRun {
             exercised: Exercised::default(),
@@ -73,15 +107,14 @@ impl Outcome<'_> {
             seconds: self.seconds,
             ..case.run(self.exploration, None)
         };
-        let causes = found.into_iter().map(|(cause, _)| cause).collect();
         let findings = Findings {
             crash_points,
-            nested_points: 0,
+            nested_points: self.again.points,
             recovered,
             distinct_states: judging.recoveries.images,
-            coverage: coverage + &recoveries.coverage() + &self.describe_unknown(),
+            coverage: coverage + &recoveries.coverage() + &self.describe_unknown() + &coverage_again,
             violations,
-            violation_count: recoveries.lost(),
+            violation_count: recoveries.lost() + self.again.counts.lost(),
             left_out: None,
             stages: Vec::new(),
             recoveries: Some(recoveries),
@@ -90,7 +123,11 @@ impl Outcome<'_> {
             internal_errors: Vec::new(),
             unjudged: self.unjudged,
         };
-        CrashReport { causes: Some(causes), ..CrashReport::new(run, findings) }
+        let of_recovery = told.iter().filter(|told| !told.after.is_empty());
+        let recovery_causes =
+            of_recovery.map(|told| RecoveryCause { after: told.after.clone(), cause: told.cause.clone() }).collect();
+        let report = CrashReport { causes: Some(causes), recovery_causes, ..CrashReport::new(run, findings) };
+        Explored { report, told, exhaustive: tally.is_exhaustive() && judging.ended.is_none() }
     }
 
     /// Why what the command reads has not decided some points, if it was to.
@@ -117,11 +154,15 @@ fn merged<'f>(names: &CauseNames<'_>, all: &'f [Failing]) -> Vec<(Cause, &'f Fai
 }
 
 /// What causes are called.
-struct CauseNames<'a>(Names<'a>);
+struct CauseNames<'a> {
+    names: Names<'a>,
+    /// Whether the trace is that of a recovery.
+    is_again: bool,
+}
 
 impl CauseNames<'_> {
     fn key(&self, failing: &Failing) -> Vec<String> {
-        let text = |site: Site| self.0.place(site).text.clone();
+        let text = |site: Site| self.names.place(site).text.clone();
         let mut words: Vec<String> = match &failing.why {
             Why::Lacks(keys) => keys[0].iter().map(|&site| text(site)).collect(),
             Why::Executed(of) => vec![format!("from {:?}", of.from.map(text))],
@@ -139,30 +180,30 @@ impl CauseNames<'_> {
         };
         let lost = if executed.is_some() { &[][..] } else { lost };
         let lost_line = |lost: &Lost| {
-            let (file, offset) = self.0.file(lost.line);
+            let (file, offset) = self.names.file(lost.line);
             LostLine {
                 file,
                 offset,
                 thread: lost.thread,
-                stored: self.0.shown(lost.stored),
+                stored: self.names.shown(lost.stored),
                 missing: lost.missing,
-                flushed: lost.flushed.map(|site| self.0.shown(site)),
-                fenced_by: lost.fenced_by.map(|site| self.0.shown(site)),
-                needed_before: lost.needed_before.map(|site| self.0.shown(site)),
+                flushed: lost.flushed.map(|site| self.names.shown(site)),
+                fenced_by: lost.fenced_by.map(|site| self.names.shown(site)),
+                needed_before: lost.needed_before.map(|site| self.names.shown(site)),
             }
         };
         let kept_line = |kept: &Kept| {
-            let (file, offset) = self.0.file(kept.line);
-            KeptLine { file, offset, stored: self.0.shown(kept.stored) }
+            let (file, offset) = self.names.file(kept.line);
+            KeptLine { file, offset, stored: self.names.shown(kept.stored) }
         };
         Cause {
             outcome: if failing.how.timed_out { CauseOutcome::TimedOut } else { CauseOutcome::Failed },
             kind: failing.kind(),
             count: failing.count,
             at_event: *record,
-            before: before.site().map(|site| self.0.shown(site)),
-            begins_at: executed.and_then(|of| of.from).map(|site| self.0.shown(site)),
-            ends_at: executed.and_then(|of| of.until).map(|site| self.0.shown(site)),
+            before: before.site().map(|site| self.names.shown(site)),
+            begins_at: executed.and_then(|of| of.from).map(|site| self.names.shown(site)),
+            ends_at: executed.and_then(|of| of.until).map(|site| self.names.shown(site)),
             lost: lost.iter().take(Cause::SHOWN).map(lost_line).collect(),
             lost_lines: lost.len() as u64,
             kept: kept.iter().take(Cause::SHOWN).map(kept_line).collect(),
@@ -176,7 +217,7 @@ impl CauseNames<'_> {
 
     /// Where the program does not recover, with nothing lost.
     fn executed(&self, of: &Executed) -> String {
-        let text = |site: Site| self.0.place(site).text.as_str();
+        let text = |site: Site| self.names.place(site).text.as_str();
         let from = match of.from {
             Some(site) => format!("From the store at {}", text(site)),
             None => "From the beginning".to_owned(),
@@ -204,7 +245,7 @@ impl CauseNames<'_> {
     }
 
     fn sentence(&self, failing: &Failing) -> String {
-        let text = |site: Site| self.0.place(site).text.as_str();
+        let text = |site: Site| self.names.place(site).text.as_str();
         let loss = &failing.loss;
         let Some(lost) = loss.lost.first() else {
             return "The program does not recover, even if nothing is lost.".to_owned();
@@ -264,7 +305,7 @@ impl CauseNames<'_> {
             }
         };
         let by_chance = match lost.fenced_by {
-            Some(site) => format!(" It is fenced only by {}.", self.0.place(site).as_chance_fence()),
+            Some(site) => format!(" It is fenced only by {}.", self.names.place(site).as_chance_fence()),
             None => String::new(),
         };
         let scratch = match failing.scratch {
@@ -274,6 +315,34 @@ impl CauseNames<'_> {
         format!("The store at {}{others} is lost {kept}: {why}.{by_chance}{scratch}", text(lost.stored))
     }
 
+    /// When power fails.
+    fn moment(&self, Moment { record, before }: Moment) -> String {
+        let of = if self.is_again { "recovery" } else { "trace" };
+        match before {
+            Before::Operation(site) => {
+                format!("just before record {record} of the {of} (at {})", self.names.place(site).text)
+            }
+            Before::Mark => format!("just before the mark that is record {record} of the {of}"),
+            Before::End => format!("at the end of the {of}"),
+        }
+    }
+
+    /// A cause in a recovery from what power failing here has left.
+    fn again(&self, Found { at, marks, mut told }: Found) -> Told {
+        let (again, too) = if self.is_again { (" again", ", too") } else { ("", "") };
+        let marks = marks.map(|marks| format!(" {marks},")).unwrap_or_default();
+        let violation = &mut told.violation;
+        violation.explanation = format!(
+            "Power fails{again} {},{marks} and the command recovers from what is left{too}. {}",
+            self.moment(at),
+            violation.explanation
+        );
+        violation.nested_events.insert(0, violation.crash_event);
+        violation.crash_event = at.record;
+        told.after.insert(0, at.record);
+        told
+    }
+
     fn violation(&self, cause: &Cause, failing: &Failing, command: &str) -> Violation {
         let Loss { record, before, transaction, lost, .. } = &failing.loss;
         let mut place = match transaction {
@@ -281,20 +350,15 @@ impl CauseNames<'_> {
             None => "outside any transaction".to_owned(),
         };
         place.extend(failing.how.told.iter().map(|marks| format!(" and {marks}")));
-        let fence = match before {
-            Before::Operation(site) => {
-                format!("just before record {record} of the trace (at {})", self.0.place(*site).text)
-            }
-            Before::Mark => format!("just before the mark that is record {record} of the trace"),
-            Before::End => "at the end of the trace".to_owned(),
-        };
+        let (again, fence) =
+            (if self.is_again { " again" } else { "" }, self.moment(Moment { record: *record, before: *before }));
         let how = &failing.how;
         let (rule, what) = match how.timed_out {
             true => (Rule::TimedOut, "does not end in time"),
             false => (Rule::Recovery, "fails"),
         };
         let mut explanation = format!(
-            "If power fails {fence}, {place}, hardware may leave memory from which the program's own recovery {what}: \
+            "If power fails{again} {fence}, {place}, hardware may leave memory from which the program's own recovery {what}: \
              '{command}', run on it, {} {}",
             how.did, cause.sentence
         );

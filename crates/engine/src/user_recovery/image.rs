@@ -19,6 +19,8 @@ const NO_FILE: &str = "memory:";
 struct Part {
     /// The file's name in every folder.
     name: String,
+    /// Its path, or its name if an earlier file has the same path.
+    path: String,
     file: File,
     /// Device address of the file's first byte, and one past its last byte.
     base: u64,
@@ -57,7 +59,9 @@ impl Image {
                 Ok(made)
             };
             let made = open().map_err(|error| refused(&path, &error))?;
-            parts.push(Part { name, file: made, base: file.base, end: file.base + file.size });
+            let renamed = !file.path.ends_with(&name);
+            let path = if renamed { name.clone() } else { file.path.clone() };
+            parts.push(Part { name, path, file: made, base: file.base, end: file.base + file.size });
         }
         let image = Self { parts, base: base.clone(), different: FxHashMap::default(), shares: true };
         let mut written = Ok(());
@@ -68,6 +72,40 @@ impl Image {
         });
         written?;
         Ok(image)
+    }
+
+    /// The same files as a run of the command finds them in the folder `from`, in the new folder `folder`. `files` and `base`
+    /// are those of its recording.
+    pub fn again(
+        &self,
+        folder: &Path,
+        from: &Path,
+        files: &[TraceFile],
+        base: &TraceBase,
+    ) -> Result<Self, ConfigError> {
+        std::fs::create_dir(folder).map_err(|error| refused(folder, &error))?;
+        let (mut parts, mut shares) = (Vec::with_capacity(self.parts.len()), self.shares);
+        for Part { name, path, .. } in &self.parts {
+            let copied = folder.join(name);
+            let mut open = || {
+                let made = File::options().read(true).write(true).create_new(true).open(&copied)?;
+                let found = File::open(from.join(name))?;
+                copy(&found, &made, &mut shares)?;
+                Ok((made, found.metadata()?.len()))
+            };
+            let (file, length) = open().map_err(|error| refused(&copied, &error))?;
+            // What it has not mapped has no address, and stays as it is.
+            let mapped = files.iter().find(|file| file.path == *path);
+            let (begin, size) = mapped.map_or((u64::MAX, 0), |file| (file.base, file.size.min(length)));
+            parts.push(Part { name: name.clone(), path: path.clone(), file, base: begin, end: begin + size });
+        }
+        parts.sort_by_key(|part| part.base);
+        Ok(Self { parts, base: base.clone(), different: FxHashMap::default(), shares })
+    }
+
+    /// The names of all files, each with its path.
+    pub fn paths(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.parts.iter().map(|part| (part.name.as_str(), part.path.as_str()))
     }
 
     /// The name of the first file.
@@ -130,12 +168,12 @@ impl Image {
         Ok(())
     }
 
-    /// Copies every file of `from`, which [`Image::copy_into`] made, to `folder/crash-EVENT.NAME`, replacing existing
-    /// files; returns the paths.
-    pub fn keep(&self, from: &Path, folder: &Path, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
+    /// Copies every file of `from`, which [`Image::copy_into`] made, to `folder/LABEL.NAME`, replacing existing files;
+    /// returns the paths.
+    pub fn keep(&self, from: &Path, folder: &Path, label: &str) -> Result<Vec<PathBuf>, ConfigError> {
         let mut kept = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
-            let path = folder.join(format!("crash-{event}.{}", part.name));
+            let path = folder.join(format!("{label}.{}", part.name));
             let keep = || {
                 let (to, name) = output::create(&path)?;
                 copy(&File::open(from.join(&part.name))?, &to, &mut true)?;
