@@ -166,8 +166,9 @@ def _rule(violation: Violation) -> str:
 
 def _place(violation: Violation, when: str) -> str:
     place = f"power lost {when} {violation.crash_event}"
+    step = "step" if when == "after event" else "record"
     for index, event in enumerate(violation.nested_events):
-        place += f", again after step {event} of the recovery" + (" from that" if index else "")
+        place += f", again {when.split()[0]} {step} {event} of the recovery" + (" from that" if index else "")
     if violation.transaction is not None:
         place += f", transaction {violation.transaction}" + (f" ({violation.stage})" if violation.stage else "")
     if violation.line is not None:

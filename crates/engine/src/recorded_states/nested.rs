@@ -6,7 +6,8 @@ use super::judging::Judging;
 use super::loss::Moment;
 use super::memory::Memory;
 use super::point::Point;
-use super::report::Told;
+use super::report::{Explored, Told};
+use crate::attribution::Place;
 use crate::config::RunConfig;
 use crate::crash::{Cause, CrashCase, CrashPlan, Exploration, NestedRecoveries, Region};
 use crate::kernel::Failure;
@@ -53,8 +54,10 @@ pub(super) struct Again {
     pub counts: NestedRecoveries,
     pub points: u64,
     pub found: Vec<Found>,
-    /// Images from which the command recovers.
-    survivors: u64,
+    /// Images from which the command recovers and on which it was not recorded.
+    left: u64,
+    /// Recordings that were not explored.
+    waiting: u64,
     /// Recordings of which all legal states were tried.
     exhaustive: u64,
     /// Recordings that do the same as an earlier one.
@@ -68,15 +71,17 @@ pub(super) struct Again {
 /// Lets power fail again in the recoveries from the images that were judged.
 pub(super) fn fail_again(reading: &Reading<'_>, judging: &mut Judging<'_>, asked: Asked<'_>) -> Result<Again, Failure> {
     let Some(mut waiting) = judging.survivors.take() else { return Ok(Again::default()) };
-    let again = Again { survivors: waiting.len() as u64, ..Again::default() };
+    let survivors = waiting.len() as u64;
+    let again = Again { left: survivors, ..Again::default() };
     if judging.ended.is_some() || waiting.is_empty() || reading.cancel.load(Ordering::Relaxed) {
         return Ok(again);
     }
     waiting.sort_by_key(|survivor| survivor.at.record);
     let total = reading.trace.steps(reading.cancel)?.bytes() * READINGS;
+    let progress = (survivors, total, 0);
     judging.keeps_once();
     let mut memory = reading.memory(judging)?;
-    let mut walk = Walk { reading, judging, asked, waiting: waiting.into(), batch: Vec::new(), again, total, told: 0 };
+    let mut walk = Walk { reading, judging, asked, waiting: waiting.into(), batch: Vec::new(), again, progress };
     let mut outcome = Ok(());
     reading.each_point(&mut memory, &|_| {}, &mut |memory, at, _| {
         outcome = walk.at_point(memory, at);
@@ -101,9 +106,8 @@ struct Walk<'r, 'j, 'a> {
     waiting: VecDeque<Survivor>,
     batch: Vec<(Moment, Occasion, ToRecord)>,
     again: Again,
-    /// Bytes that it counts for in the progress, and those that were told.
-    total: u64,
-    told: u64,
+    /// Number of images, bytes that they count for in the progress, and those of them that were told.
+    progress: (u64, u64, u64),
 }
 
 impl Walk<'_, '_, '_> {
@@ -132,7 +136,10 @@ impl Walk<'_, '_, '_> {
         }
         let recorded = self.judging.recovery().record(runs, self.reading.cancel)?;
         self.again.counts.recorded += recorded.len() as u64;
-        for ((at, occasion), recorded) in of.into_iter().zip(recorded) {
+        self.again.left -= recorded.len() as u64;
+        self.tell();
+        let mut stored = Vec::new();
+        for (of, recorded) in of.into_iter().zip(recorded) {
             match recorded {
                 Recorded::Unknown(why) => {
                     self.again.counts.unknown += 1;
@@ -140,15 +147,16 @@ impl Walk<'_, '_, '_> {
                 }
                 Recorded::Stored(programs) => {
                     self.again.counts.stored += u64::from(!programs.is_empty());
-                    for program in programs {
-                        if !self.again.ended {
-                            self.explore(program, at, occasion)?;
-                        }
-                    }
+                    stored.extend(programs.into_iter().map(|program| (program, of)));
                 }
             }
         }
-        self.tell();
+        self.again.waiting += stored.len() as u64;
+        for (program, (at, occasion)) in stored {
+            if !self.again.ended {
+                self.explore(program, at, occasion)?;
+            }
+        }
         Ok(())
     }
 
@@ -158,6 +166,7 @@ impl Walk<'_, '_, '_> {
         match self.asked.seen.entry((program.digest, marks)) {
             Entry::Occupied(seen) if *seen.get() >= left => {
                 self.again.alike += 1;
+                self.again.waiting -= 1;
                 return Ok(());
             }
             seen => *seen.or_default() = left,
@@ -182,10 +191,7 @@ impl Walk<'_, '_, '_> {
         };
         let found = explored(&case, legal, self.asked.seen)?;
         let kept = self.judging.takes_kept_of(&inner);
-        self.again.points += found.report.crash_points + found.report.nested_points;
-        self.again.exhaustive += u64::from(found.exhaustive);
-        self.again.counts.explored += 1;
-        self.again.counts.add(found.report.recoveries.as_ref());
+        self.again.explored(&found);
         for mut told in found.told {
             if let Some((first, more)) = kept.split_first().filter(|_| told.is_kept) {
                 told.violation.explanation += &format!(" The recovery started from {}", first.display());
@@ -204,13 +210,33 @@ impl Walk<'_, '_, '_> {
     }
 
     fn tell(&mut self) {
-        let done = self.total * self.again.counts.recorded / self.again.survivors;
-        (self.reading.case.progress)(done.saturating_sub(self.told));
-        self.told = self.told.max(done);
+        let (survivors, total, told) = &mut self.progress;
+        let done = (u128::from(*total) * u128::from(*survivors - self.again.left) / u128::from(*survivors)) as u64;
+        (self.reading.case.progress)(done - *told);
+        *told = done;
     }
 }
 
 impl Again {
+    /// A recording has been explored.
+    fn explored(&mut self, of: &Explored) {
+        let (Explored { report, again, exhaustive, .. }, counts) = (of, &mut self.counts);
+        let of = report.recoveries.as_ref().expect("a command has judged");
+        counts.recorded += again.counts.recorded;
+        counts.stored += again.counts.stored;
+        counts.explored += 1 + again.counts.explored;
+        counts.unknown += again.counts.unknown;
+        counts.images += of.images + again.counts.images;
+        counts.failed += of.failed + again.counts.failed;
+        counts.timed_out += of.timed_out + again.counts.timed_out;
+        self.points += report.crash_points + again.points;
+        self.waiting = self.waiting + again.waiting - 1;
+        self.left += again.left;
+        self.exhaustive += u64::from(*exhaustive) + again.exhaustive;
+        self.alike += again.alike;
+        self.unknown = self.unknown.take().or_else(|| again.unknown.clone());
+    }
+
     /// Takes a cause, which may be known from another recording.
     fn take(&mut self, new: Found) {
         let of = |found: &Found| found.told.after.len();
@@ -226,12 +252,12 @@ impl Again {
         if !asked {
             return String::new();
         }
-        let Self { survivors, exhaustive, alike, points, .. } = self;
+        let Self { left, waiting, exhaustive, alike, points, .. } = self;
         let NestedRecoveries { recorded, stored, explored, unknown, images, failed, timed_out } = self.counts;
         let mut told = format!(
-            " Power failed again: of {survivors} images from which the command recovers, its run on {recorded} was recorded. \
+            " Power failed again in the command itself: on {recorded} images from which it recovers, its run was recorded. \
              {stored} of these runs stored something, and {explored} recordings were explored: power failed at {points} points \
-             of them, which left {images} different images; from {failed} of these the command failed"
+             of them, which left {images} different images; on {failed} of these the command failed"
         );
         if timed_out > 0 {
             told += &format!(", on {timed_out} it timed out");
@@ -250,9 +276,10 @@ impl Again {
         if let Some(why) = &self.unknown {
             told += &format!(" {unknown} runs could not be explored: {why}.");
         }
-        if recorded < *survivors {
-            let why = if self.ended { "ended with the last failing image asked for" } else { "ended before" };
-            told += &format!(" The recoveries from {} images were not recorded: it {why}.", survivors - recorded);
+        if left + waiting > 0 {
+            told += &format!(
+                " It ended before the recoveries from {left} other images were recorded, and {waiting} recordings explored."
+            );
         }
         told
     }
@@ -260,16 +287,13 @@ impl Again {
 
 /// Whether causes of two recordings are one.
 fn are_alike(one: &Cause, other: &Cause) -> bool {
+    let place = |place: Option<&Place>| place.map(|place| place.text.clone());
     let of = |cause: &Cause| {
         let lost = cause.lost.first();
-        let place = |place: Option<&crate::attribution::Place>| place.map(|place| place.text.clone());
-        (
-            cause.outcome,
-            cause.kind,
-            place(lost.map(|lost| &lost.stored)),
-            place(lost.and_then(|lost| lost.needed_before.as_ref())),
-            place(cause.begins_at.as_ref()),
-        )
+        let (stored, kept) = (lost.map(|lost| &lost.stored), lost.and_then(|lost| lost.needed_before.as_ref()));
+        // Of what fails with nothing lost, it matters only where that begins.
+        let kind = cause.begins_at.is_none().then_some(cause.kind);
+        (cause.outcome, kind, place(stored), place(kept), place(cause.begins_at.as_ref()))
     };
     of(one) == of(other)
 }

@@ -50,6 +50,8 @@ pub(super) struct Told {
 pub(super) struct Explored {
     pub report: CrashReport,
     pub told: Vec<Told>,
+    /// What power that failed again has shown; its causes are in `told`.
+    pub again: Again,
     /// Whether no legal state is left out.
     pub exhaustive: bool,
 }
@@ -127,7 +129,7 @@ impl Outcome<'_> {
         let recovery_causes =
             of_recovery.map(|told| RecoveryCause { after: told.after.clone(), cause: told.cause.clone() }).collect();
         let report = CrashReport { causes: Some(causes), recovery_causes, ..CrashReport::new(run, findings) };
-        Explored { report, told, exhaustive: tally.is_exhaustive() && judging.ended.is_none() }
+        Explored { report, told, again: self.again, exhaustive: tally.is_exhaustive() && judging.ended.is_none() }
     }
 
     /// Why what the command reads has not decided some points, if it was to.
@@ -337,6 +339,9 @@ impl CauseNames<'_> {
             self.moment(at),
             violation.explanation
         );
+        if told.cause.count > 1 && !self.is_again {
+            violation.explanation += &format!(" {} different images fail for this cause.", told.cause.count);
+        }
         violation.nested_events.insert(0, violation.crash_event);
         violation.crash_event = at.record;
         told.after.insert(0, at.record);
@@ -362,7 +367,7 @@ impl CauseNames<'_> {
              '{command}', run on it, {} {}",
             how.did, cause.sentence
         );
-        if cause.count > 1 {
+        if cause.count > 1 && !self.is_again {
             explanation += &format!(" {} different images fail for this cause.", cause.count);
         }
         if let Some((first, more)) = how.kept.split_first() {

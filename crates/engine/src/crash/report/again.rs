@@ -1,7 +1,6 @@
 //! What power that fails again in recorded recoveries shows.
 
 use super::super::analysis::cause::Cause;
-use super::Recoveries;
 use serde::Serialize;
 
 /// Power that failed again in recorded runs of the user's own recovery.
@@ -27,19 +26,6 @@ impl NestedRecoveries {
     /// Number of images from which the program does not recover.
     pub(crate) fn lost(&self) -> u64 {
         self.failed + self.timed_out
-    }
-
-    /// A recording has been explored.
-    pub(crate) fn add(&mut self, of: Option<&Recoveries>) {
-        let Some(of) = of else { return };
-        let deeper = of.nested.unwrap_or_default();
-        self.recorded += deeper.recorded;
-        self.stored += deeper.stored;
-        self.explored += deeper.explored;
-        self.unknown += deeper.unknown;
-        self.images += of.images + deeper.images;
-        self.failed += of.failed + deeper.failed;
-        self.timed_out += of.timed_out + deeper.timed_out;
     }
 }
 

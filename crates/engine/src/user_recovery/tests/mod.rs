@@ -48,6 +48,7 @@ fn settings(command: &str) -> RecoverySettings {
         keep: None,
         jobs: 2,
         watcher: None,
+        recorder: None,
     }
 }
 
