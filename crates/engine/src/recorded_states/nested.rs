@@ -64,16 +64,18 @@ pub(super) struct Again {
     alike: u64,
     /// Why a run could not be explored first.
     unknown: Option<String>,
-    /// Whether it ended with the failing image asked for.
+    /// Whether it ended with the failing image asked for, and whether all had ended before.
     ended: bool,
+    over: bool,
 }
 
 /// Lets power fail again in the recoveries from the images that were judged.
 pub(super) fn fail_again(reading: &Reading<'_>, judging: &mut Judging<'_>, asked: Asked<'_>) -> Result<Again, Failure> {
     let Some(mut waiting) = judging.survivors.take() else { return Ok(Again::default()) };
     let survivors = waiting.len() as u64;
-    let again = Again { left: survivors, ..Again::default() };
-    if judging.ended.is_some() || waiting.is_empty() || reading.cancel.load(Ordering::Relaxed) {
+    let over = judging.ended.is_some() || reading.cancel.load(Ordering::Relaxed);
+    let again = Again { left: survivors, over, ..Again::default() };
+    if over || waiting.is_empty() {
         return Ok(again);
     }
     waiting.sort_by_key(|survivor| survivor.at.record);
@@ -251,6 +253,9 @@ impl Again {
     pub fn coverage(&self, asked: bool, states: u64) -> String {
         if !asked {
             return String::new();
+        }
+        if self.over {
+            return " Power did not fail again in the command itself: the exploration had ended before.".to_owned();
         }
         let Self { left, waiting, exhaustive, alike, points, .. } = self;
         let NestedRecoveries { recorded, stored, explored, unknown, images, failed, timed_out } = self.counts;

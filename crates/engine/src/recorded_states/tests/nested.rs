@@ -165,7 +165,7 @@ fn exploration_ends_with_the_failing_image_asked_for() {
     let wrong = json!({"recover": "! grep -q dirty {pool}", "stop_after": 1, "no_preflight": true});
     let report = explored(program(), unflushed(), wrong);
     assert_eq!(report["recoveries"]["nested"]["recorded"], json!(0), "{report}");
-    assert!(coverage(&report).contains("It ended before the recoveries from 1 other images"), "{report}");
+    assert!(coverage(&report).contains("Power did not fail again in the command itself"), "{report}");
 }
 
 #[test]
