@@ -31,11 +31,7 @@ pub(crate) const STATES_PER_POINT: u64 = 256;
 ///
 /// # Errors
 /// The file cannot be opened again.
-pub(crate) fn amount(
-    trace: &Trace,
-    exploration: &Exploration,
-    cancel: &Arc<AtomicBool>,
-) -> Result<u64, ConfigError> {
+pub(crate) fn amount(trace: &Trace, exploration: &Exploration, cancel: &Arc<AtomicBool>) -> Result<u64, ConfigError> {
     let again = if exploration.nested > 0 { nested::READINGS } else { 0 };
     Ok((passes(exploration.plan).len() as u64 + again) * trace.steps(cancel)?.bytes())
 }
@@ -67,11 +63,7 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
 }
 
 /// The same; `seen` has the recoveries in which power has failed again.
-pub(super) fn explored(
-    case: &CrashCase<'_>,
-    asked: RecordedLegal<'_>,
-    seen: &mut Seen,
-) -> Result<Explored, Failure> {
+pub(super) fn explored(case: &CrashCase<'_>, asked: RecordedLegal<'_>, seen: &mut Seen) -> Result<Explored, Failure> {
     let RecordedLegal { exploration, states_per_point, recovery, cancel } = asked;
     let (Source::Trace(trace, _), Some(recovery)) = (case.source, recovery) else {
         return Err(ConfigError(
@@ -120,8 +112,19 @@ pub(super) fn explored(
     let unlike = watching.as_ref().is_some_and(|watching| watching.unlike);
     let extent = if unlike { Extent { tally: extent.tally.without_reads(), ..extent } } else { extent };
     let unknown = watching.and_then(|watching| watching.unknown);
-    let outcome =
-        Outcome { trace, exploration, extent, budget, read, unjudged, interrupted, seconds, stop_after, unknown, again };
+    let outcome = Outcome {
+        trace,
+        exploration,
+        extent,
+        budget,
+        read,
+        unjudged,
+        interrupted,
+        seconds,
+        stop_after,
+        unknown,
+        again,
+    };
     Ok(outcome.report(case, judging))
 }
 

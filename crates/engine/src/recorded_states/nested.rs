@@ -1,7 +1,7 @@
 //! Power that fails again while the program recovers: on each image from which the command recovers, it runs once under the
 //! recorder, and the recording is explored as that of the program is, judged by the same command.
 
-use super::explore::{RecordedLegal, Reading, explored};
+use super::explore::{Reading, RecordedLegal, explored};
 use super::judging::Judging;
 use super::loss::Moment;
 use super::memory::Memory;
@@ -270,7 +270,9 @@ impl Again {
         told += &match explored {
             0 => ".".to_owned(),
             _ if *exhaustive == explored => ". No legal state of them is left out.".to_owned(),
-            _ => format!(". No legal state is left out of {exhaustive}; of the others up to {states} at a point were tried."),
+            _ => format!(
+                ". No legal state is left out of {exhaustive}; of the others up to {states} at a point were tried."
+            ),
         };
         if *alike > 0 {
             told += &format!(

@@ -197,12 +197,7 @@ impl OwnRecovery {
         let (named, pool) = (Named::by(&settings.command), workers::pool(settings.jobs)?);
         let (tell, over) = channel();
         Ok(Self {
-            slots: Arc::new(Slots::new(
-                &settings.command,
-                named.event && again.told.is_none(),
-                folder.path(),
-                first,
-            )),
+            slots: Arc::new(Slots::new(&settings.command, named.event && again.told.is_none(), folder.path(), first)),
             again,
             settings,
             folder,

@@ -99,12 +99,7 @@ impl Slots {
 
     /// Runs the command under `recorder` on what is prepared, whose folder has afterwards what that has left; `None` if the
     /// user interrupted.
-    pub fn record(
-        &self,
-        prepared: &Prepared,
-        recorder: &[String],
-        limits: Limits<'_>,
-    ) -> io::Result<Option<Left>> {
+    pub fn record(&self, prepared: &Prepared, recorder: &[String], limits: Limits<'_>) -> io::Result<Option<Left>> {
         self.in_slot(prepared, |slot| {
             let lay = std::fs::canonicalize(&slot.folder)?;
             let traces = slot.folder.with_extension("trace");

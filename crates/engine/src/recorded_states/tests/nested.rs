@@ -91,7 +91,8 @@ fn repair_that_is_not_flushed_is_found_when_power_fails_again() {
     let report = explored(program(), unflushed(), json!({}));
     assert_eq!((&report["holds"], &report["causes"], &report["recovered"]), (&json!(false), &json!([]), &json!(1)));
     // From the pool of zeros nothing is repaired.
-    let nested = json!({"recorded": 2, "stored": 1, "explored": 1, "unknown": 0, "images": 4, "failed": 1, "timed_out": 0});
+    let nested =
+        json!({"recorded": 2, "stored": 1, "explored": 1, "unknown": 0, "images": 4, "failed": 1, "timed_out": 0});
     assert_eq!(report["recoveries"]["nested"], nested);
     let counts = ["crash_points", "nested_points", "distinct_states", "violation_count"].map(|key| &report[key]);
     assert_eq!(counts, [&json!(1), &json!(1), &json!(2), &json!(1)]);
@@ -150,7 +151,8 @@ fn both_memories_are_kept() {
 fn recoveries_that_do_the_same_are_explored_once() {
     let unordered = Program::new().store(0x10, 2, "other").store(0x11, 0, "dirty").clwb(0x12, 0).sfence(0x13);
     let report = explored(unordered, ordered(), json!({}));
-    let nested = json!({"recorded": 4, "stored": 2, "explored": 1, "unknown": 0, "images": 3, "failed": 0, "timed_out": 0});
+    let nested =
+        json!({"recorded": 4, "stored": 2, "explored": 1, "unknown": 0, "images": 3, "failed": 0, "timed_out": 0});
     assert_eq!(report["recoveries"]["nested"], nested, "{report}");
     assert!(coverage(&report).contains(" 1 recordings store, flush and fence the same at the same places"), "{report}");
 }
