@@ -1,6 +1,6 @@
-"""Power that fails again in real recoveries: what nested/restart.c lacks is found only so, with `crash --recover --nested`.
+"""Power that fails again in real recoveries: only `crash --recover --nested` finds what forms of nested/restart.c lack.
 
-Usage: nested.py --out FOLDER. The program is compiled in three forms and recorded once; each form restarts as its recovery.
+Usage: nested.py --out FOLDER. The program is compiled in three forms and recorded once, and each form is its recovery.
 """
 
 from __future__ import annotations
