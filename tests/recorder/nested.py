@@ -14,7 +14,7 @@ from causes import COMPILE
 from raw import require
 
 import counterpoint
-from counterpoint.contract.results import Crash
+from counterpoint.contract.results import Crash, NestedRecoveries
 from counterpoint.verbs import recorder
 
 SOURCE = Path(__file__).parent / "nested" / "restart.c"
@@ -40,6 +40,12 @@ def explored(
     return counterpoint.crash(
         "unencrypted", trace, explore="legal", recover=command, nested_depth=depth, recover_jobs=jobs, recover_keep=out
     )
+
+
+def counted(verdict: Crash) -> NestedRecoveries:
+    """What power that failed again has shown, in numbers."""
+    assert verdict.recoveries is not None and verdict.recoveries.nested is not None
+    return verdict.recoveries.nested
 
 
 def found(verdict: Crash) -> list[tuple[str, str]]:
@@ -75,8 +81,7 @@ def broken(trace: Path, form: str, out: Path, expected: tuple[str, str]) -> None
     # A shell that starts it does not hide it, and the number of commands at a time changes nothing.
     by_shell = explored(trace, f"echo restart && {command}", jobs=1)
     require(found(by_shell) == [expected], f"the causes of {form} under a shell are {found(by_shell)}")
-    require(by_shell.recoveries is not None and again.recoveries is not None, "there are recoveries")
-    require(by_shell.recoveries.nested == again.recoveries.nested, "a shell changes what is explored")
+    require(counted(by_shell) == counted(again), "a shell changes what is explored")
 
 
 def main() -> None:
@@ -96,8 +101,7 @@ def main() -> None:
     # What a process does to a file that it has not mapped is not recorded.
     written = "printf x | dd of={pool} bs=1 seek=3000 conv=notrunc status=none"
     unknown = explored(trace, f"{command} && {written}")
-    require(unknown.recoveries is not None and unknown.recoveries.nested is not None, "there are recoveries")
-    require(unknown.recoveries.nested.unknown == unknown.recoveries.nested.recorded > 0, unknown.coverage)
+    require(counted(unknown).unknown == counted(unknown).recorded > 0, unknown.coverage)
     require("changes its files in a way that its recording does not have" in unknown.coverage, unknown.coverage)
     broken(trace, "ADDS", out, ("order-between-lines", line("ADDS")))
     broken(trace, "UNFLUSHED", out, ("missing-flush", line("UNFLUSHED")))

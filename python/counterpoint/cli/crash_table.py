@@ -16,7 +16,7 @@ from .cause_table import cause_table, losses_table, recovery_cause_table
 from .figure_list import Figures
 
 if TYPE_CHECKING:
-    from ..contract.results import Crash, Part, Violation
+    from ..contract.results import Crash, NestedRecoveries, Part, Violation
 
 _SECRETS = ("plaintext", "pad_reuse")
 """Rules that a crash can break without losing data."""
@@ -62,15 +62,8 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
         if crash.recoveries.watched is not None:
             figures.add("runs that were watched", units.number(crash.recoveries.watched.runs))
             figures.add("classes decided by reads", units.number(crash.recoveries.watched.classes))
-        if (again := crash.recoveries.nested) is not None:
-            figures.group("in recoveries")
-            figures.add("runs that were recorded", units.number(again.recorded))
-            figures.add("of these store something", units.number(again.stored))
-            figures.add("recordings explored", units.number(again.explored))
-            figures.add("images of memory", units.number(again.images))
-            figures.add("images that fail", units.number(again.failed))
-            if again.timed_out:
-                figures.add("images that time out", units.number(again.timed_out))
+        if crash.recoveries.nested is not None:
+            _recorded(figures, crash.recoveries.nested)
     if crash.causes is None:
         figures.group("exercised")
         figures.add("cache evictions", units.number(met.evictions))
@@ -84,6 +77,18 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
     lines = losses_table(crash) if by_line else []
     found = [*_stages(crash), *blamed, *causes, *lines, *attack_table(crash), *_shrunk(crash), *_violations(crash)]
     return Group(head, figures.table, Text(""), Text(crash.coverage), *rests_on, *errors, *found)
+
+
+def _recorded(figures: Figures, again: NestedRecoveries) -> None:
+    """What power that failed again in recorded recoveries has shown."""
+    figures.group("in recoveries")
+    figures.add("runs that were recorded", units.number(again.recorded))
+    figures.add("of these store something", units.number(again.stored))
+    figures.add("recordings explored", units.number(again.explored))
+    figures.add("images of memory", units.number(again.images))
+    figures.add("images that fail", units.number(again.failed))
+    if again.timed_out:
+        figures.add("images that time out", units.number(again.timed_out))
 
 
 def _stages(crash: Crash) -> Iterable[RenderableType]:

@@ -120,9 +120,8 @@ def of_check(reviewed: Review) -> Verdict:
 
 def of_crash(verdict: Crash) -> Verdict:
     """What a crash exploration found: its causes if it has any, else its violations, one for each rule and place."""
-    found = [((), cause) for cause in verdict.causes or ()]
-    found += [(one.after, one.cause) for one in verdict.recovery_causes]
-    issues = [_cause(cause, after, verdict.violations) for after, cause in found]
+    issues = [_cause(one, (), verdict.violations) for one in verdict.causes or ()]
+    issues += [_cause(one.cause, one.after, verdict.violations) for one in verdict.recovery_causes]
     issues = issues or list(_violations(verdict.violations))
     crashes = units.count_of(verdict.crash_points, "crash", "es")
     summary = {
