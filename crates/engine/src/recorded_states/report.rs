@@ -70,7 +70,7 @@ impl Outcome<'_> {
             Points { caches_persist: case.design.drain().is_some(), marks: judging.recovery().named().marks },
         );
         let mut recoveries = judging.recoveries.clone();
-        let tally = &self.extent.tally;
+        let tally = self.extent.tally;
         recoveries.by_reads(tally.classes, tally.by_reads);
         if let (Some(_), Some(most), false) = (judging.ended, self.stop_after, self.interrupted) {
             let images =
@@ -84,17 +84,7 @@ impl Outcome<'_> {
         if compared > 0 {
             coverage += &format!(" To find out what failing images need, {compared} more were tried.");
         }
-        let names = Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace);
-        let names = CauseNames { names, is_again: judging.recovery().is_again() };
-        let told = merged(&names, &judging.causes.known).into_iter().map(|(cause, failing)| Told {
-            after: Vec::new(),
-            violation: names.violation(&cause, failing, &recoveries.command),
-            cause,
-            is_kept: !failing.how.kept.is_empty(),
-        });
-        let mut told: Vec<Told> = told.collect();
-        let causes: Vec<Cause> = told.iter().map(|told| told.cause.clone()).collect();
-        told.extend(self.again.found.drain(..).map(|found| names.again(found)));
+        let told = self.told(case, &judging, &recoveries.command);
         let explained = |again: bool| {
             let of = told.iter().filter(move |told| told.after.is_empty() != again);
             of.take(EXPLAINED_MAX).map(|told| told.violation.clone())
@@ -125,11 +115,26 @@ impl Outcome<'_> {
             internal_errors: Vec::new(),
             unjudged: self.unjudged,
         };
-        let of_recovery = told.iter().filter(|told| !told.after.is_empty());
-        let recovery_causes =
-            of_recovery.map(|told| RecoveryCause { after: told.after.clone(), cause: told.cause.clone() }).collect();
+        let (of_program, of_recovery): (Vec<&Told>, Vec<&Told>) = told.iter().partition(|told| told.after.is_empty());
+        let causes = of_program.into_iter().map(|told| told.cause.clone()).collect();
+        let again = |told: &Told| RecoveryCause { after: told.after.clone(), cause: told.cause.clone() };
+        let recovery_causes = of_recovery.into_iter().map(again).collect();
         let report = CrashReport { causes: Some(causes), recovery_causes, ..CrashReport::new(run, findings) };
         Explored { report, told, again: self.again, exhaustive: tally.is_exhaustive() && judging.ended.is_none() }
+    }
+
+    /// The causes, those in the program first.
+    fn told(&mut self, case: &CrashCase<'_>, judging: &Judging<'_>, command: &str) -> Vec<Told> {
+        let names = Names::new(places(&self.read.sites, &wrappers_and(case.wrappers)), self.trace);
+        let names = CauseNames { names, is_again: judging.recovery().is_again() };
+        let of_program = merged(&names, &judging.causes.known).into_iter().map(|(cause, failing)| Told {
+            after: Vec::new(),
+            violation: names.violation(&cause, failing, command),
+            cause,
+            is_kept: !failing.how.kept.is_empty(),
+        });
+        let of_recovery = self.again.found.drain(..).map(|found| names.again(found));
+        of_program.chain(of_recovery).collect()
     }
 
     /// Why what the command reads has not decided some points, if it was to.
