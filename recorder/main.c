@@ -10,6 +10,7 @@
 #include "pub_tool_vki.h"
 
 static Int trace_descriptor = -1, soft_files;
+static const HChar* trace_files;
 
 static void add_pattern(const HChar* argument, Patterns* patterns, const HChar* pattern)
 {
@@ -22,6 +23,7 @@ static Bool option(const HChar* argument)
 {
    const HChar* pattern;
    if (VG_BINT_CLO(argument, "--trace-fd", trace_descriptor, 0, 1 << 20)) {
+   } else if (VG_STR_CLO(argument, "--trace-files", trace_files)) {
    } else if (VG_BINT_CLO(argument, "--soft-files", soft_files, 0, 1 << 20)) {
    } else if (VG_STR_CLO(argument, "--mark-stderr", printed_prefix)) {
    } else if (VG_STR_CLO(argument, "--pmem", pattern)) {
@@ -37,6 +39,8 @@ static Bool option(const HChar* argument)
 static void usage(void)
 {
    VG_(printf)("    --trace-fd=<number>   write the trace to this file descriptor\n"
+               "    --trace-files=<prefix> write it to <prefix>-<number>, the first number that is free: for\n"
+               "                          --trace-children=yes, where each program has a trace of its own\n"
                "    --soft-files=<number> the soft limit of open files that the program finds\n"
                "    --mark-stderr=<text>  lines on standard error that begin with this are marks\n"
                "    --pmem=<pattern>      record mapped files whose path matches (* and ?), not all [repeatable]\n"
@@ -58,10 +62,23 @@ static void forked_child(ThreadId tid)
 
 static void forking_parent(ThreadId tid) { unrecorded_fork(); }
 
+/* A file of this program alone, whatever others are recorded at the same time. */
+static Int own_trace(void)
+{
+   HChar path[PATH_LIMIT + 1];
+   for (UInt number = 0;; number++) {
+      VG_(snprintf)(path, sizeof path, "%s-%u", trace_files, number);
+      SysRes opened = VG_(open)(path, VKI_O_CREAT | VKI_O_EXCL | VKI_O_WRONLY, 0600);
+      if (!sr_isError(opened)) return (Int)sr_Res(opened);
+      if (sr_Err(opened) != VKI_EEXIST) return -1;
+   }
+}
+
 static void start(void)
 {
+   if (trace_files != NULL) trace_descriptor = own_trace();
    if (trace_descriptor < 0) {
-      VG_(fmsg)("--trace-fd=<number> is needed: where the trace is written\n");
+      VG_(fmsg)("--trace-fd=<number> or --trace-files=<prefix> is needed: where the trace can be written\n");
       VG_(exit)(2);
    }
    VG_(clo_sigill_diag) = False;   /* it would report every clwb; instrument.c reports the rest */

@@ -165,6 +165,7 @@ GROUPS = (
         "The options of `crash`: those of `RunOptions`, and these.",
         "`cp.crash`",
         "RunOptions",
+        but=("recorder",),
     ),
 )
 """The types of options, in the order in which they are written."""

@@ -197,6 +197,8 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
             ("crash", "lost", "LostLine"),
             ("crash", "watched", "WatchedReads"),
             ("crash", "recoveries", "Recoveries"),
+            ("crash", "recovery-causes", "RecoveryCause"),
+            ("crash", "nested", "NestedRecoveries"),
             ("crash", "shrunk", "Shrunk"),
         )
     },

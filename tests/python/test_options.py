@@ -50,7 +50,7 @@ def _known(call: Callable[[str], object], asked: dict[str, Any]) -> set[str]:
     ("kind", "call", "also"),
     [
         (options.SingleRunOptions, _engine.resolve, _SUBJECT),
-        (options.CrashOptions, _engine.crash, _SUBJECT),
+        (options.CrashOptions, _engine.crash, _SUBJECT | {"recorder"}),
         (options.SceneOptions, _engine.scene, _SUBJECT),
         (options.CheckOptions, _engine.check, {"trace", "design", "top"}),
         (options.RecoveryOptions, _engine.recovery, {"design", "measure"}),
@@ -158,12 +158,14 @@ def test_the_command_of_a_request_asks_for_that_request(depth: int, cli: Cli, fa
     fake.setattr(_engine, "crash", lambda *_: document)
     asked = asked_of(fake, "crash")
     fake.setattr(recorder, "watcher", lambda: ["watch"])
+    fake.setattr(recorder, "recorder_of_commands", lambda: ["record"])
     whole = _EVERYTHING | {"nested_depth": depth}
     words = shlex.split(commands.crash_command(whole))
     assert words[:4] == ["counterpoint", "crash", "write-back", "my traces/a'b.log"]
     assert set(options.TYPED) == set(whole) - _SUBJECT
     assert cli(*words[1:]).code == 0
     (given,) = asked
+    assert given.pop("recorder") == ["record"]
     if depth == 1:
         given = {"nested_depth" if name == "nested" else name: value for name, value in given.items()}
     # Sizes are texts that the engine reads as numbers.

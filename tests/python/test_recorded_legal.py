@@ -10,6 +10,7 @@ import pytest
 from conftest import Cli
 
 import counterpoint as cp
+from counterpoint.verbs import recorder
 
 pytestmark = pytest.mark.engine
 
@@ -157,3 +158,70 @@ def test_a_program_that_only_luck_saves_is_to_blame(records: str, who: str, why:
     assert verdict.blame.who == who
     assert why in verdict.blame.why
     assert ("luck" in verdict.blame.why) == (who == "program")
+
+
+_REPAIR = """\
+if grep -q data {pool} && ! grep -q done {pool}; then
+    printf kept | dd of={pool} bs=1 seek=128 conv=notrunc 2> {folder}/said
+    printf done | dd of={pool} bs=1 seek=192 conv=notrunc 2> {folder}/said
+fi
+! grep -q done {pool} || grep -q kept {pool}
+"""
+_RECORDER = """\
+for word; do
+    case $word in
+        --trace-files=*) out=${word#*=}-0 ;;
+        --pmem=*) pool=${word#*=}; pool=${pool%\\*}pool ;;
+        --) shift; break ;;
+    esac
+    shift
+done
+if grep -q data "$pool" && ! grep -q done "$pool"; then did="STORED"; fi
+"$@" && echo "START|REGISTER_FILE;$pool;0x1000;0x1000;0x0$did
+==7== |STOP" | sed 's/^S/==7== S/; 1i ==7== pmemcheck-1.0, a simple persistent store checker' > "$out"
+"""
+_UNFLUSHED = "|STORE;0x1080;0x7470656b;0x8|STORE;0x10c0;0x656e6f64;0x8|FLUSH;0x10c0;0x8|FENCE"
+_FLUSHED = "|STORE;0x1080;0x7470656b;0x8|FLUSH;0x1080;0x8|FENCE" + _UNFLUSHED[_UNFLUSHED.index("|STORE;0x10c0") :]
+
+
+def _recorded(stored: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a script record commands: each run that repairs a pool stores this."""
+    script = tmp_path / "recorder"
+    script.write_text(_RECORDER.replace("STORED", stored))
+    monkeypatch.setattr(recorder, "recorder_of_commands", lambda: ["sh", str(script)])
+
+
+def test_a_recovery_that_does_not_flush_fails_when_power_fails_again(
+    trace: Trace, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, out = trace(_DATA + "|FENCE"), tmp_path / "out"
+    assert cli(*_legal(path, "--recover", _REPAIR)).code == 0
+    _recorded(_UNFLUSHED, tmp_path, monkeypatch)
+    shown = cli(*_legal(path, "--recover", _REPAIR, "--nested", "--out", str(out)))
+    assert shown.code == 1, shown.err
+    assert "yet data were lost when power failed again during recovery" in shown.out
+    assert "Causes in the recovery" in shown.out and "missing-flush" in shown.out
+    assert "power lost before record 4, again before record 5 of the recovery" in shown.out
+    document = json.loads((out / "crash.json").read_text())
+    assert (document["causes"], document["recoveries"]["nested"]["failed"]) == ([], 1)
+    (violation,) = document["violations"]
+    assert violation["reproduce"].endswith("--explore legal --nested --at-event 4")
+    assert "recorder" not in document["request"]
+    survived, failed = ((out / name).read_bytes() for name in ("crash-4-survived.pool", "crash-4-again-5.pool"))
+    assert b"data" in survived and b"done" not in survived
+    assert b"done" in failed and b"kept" not in failed
+    assert "In the recovery: A store is never flushed" in (out / "crash.html").read_text()
+    sarif = cli(*_legal(path, "--recover", _REPAIR, "--nested", "--format", "sarif"))
+    message = json.loads(sarif.out)["runs"][0]["results"][0]["message"]["text"]
+    assert message.startswith("When power fails again, in the recovery: The store at")
+    assert f"Reproduce: {violation['reproduce']}" in message
+
+
+def test_a_recovery_that_flushes_holds_when_power_fails_again(
+    trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _recorded(_FLUSHED, tmp_path, monkeypatch)
+    verdict = cp.crash("unencrypted", trace(_DATA + "|FENCE"), explore="legal", recover=_REPAIR, nested_depth=2)
+    assert verdict.holds and verdict.recovery_causes == ()
+    assert verdict.recoveries is not None and verdict.recoveries.nested is not None
+    assert verdict.recoveries.nested.stored > 0 and verdict.nested_points > 0

@@ -317,7 +317,11 @@ def test_the_trace_may_be_crashed_without_a_command(tmp_path: Path) -> None:
     [
         ("queue", {"recover": "true {pool}"}, "recover: workload 'queue' recovers by itself"),
         (None, {"recover": "true"}, "names neither {pool} nor {folder}"),
-        (None, {"recover": "true {pool}", "nested": True}, "so it cannot be combined with nested"),
+        (
+            None,
+            {"recover": "true {pool}", "nested": True},
+            "nested: power fails again in a recording of the command, whose legal states",
+        ),
         (None, {"recover": "true {pool}", "recover_jobs": 0}, "recover_jobs: 0 is not from 1 to 1024"),
         ("queue", {"from_mark": "a"}, "from_mark: workload 'queue' sets no marks; only recorded programs do"),
         (None, {"to_mark": "a"}, "to_mark: there is no mark 'a'; trace "),

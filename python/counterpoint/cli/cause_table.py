@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..contract.results import Cause, Crash, Place
+from ..contract.results import Cause, Crash, Place, RecoveryCause
 from ..system import units
 from .site_table import short_names
 
@@ -16,7 +16,12 @@ _SHOWN = 15
 """Rows that are shown; `--json` has all."""
 
 
-def cause_table(causes: Sequence[Cause]) -> Iterable[RenderableType]:
+def recovery_cause_table(causes: Sequence[RecoveryCause]) -> Iterable[RenderableType]:
+    """The same of what power failing again in the recovery leaves: what the recovery lacks."""
+    return cause_table([one.cause for one in causes], "Causes in the recovery")
+
+
+def cause_table(causes: Sequence[Cause], title: str = "Causes") -> Iterable[RenderableType]:
     """One line for each cause: what the program lacks, where, and how many memories fail for it."""
     if not causes:
         return
@@ -24,7 +29,7 @@ def cause_table(causes: Sequence[Cause]) -> Iterable[RenderableType]:
     rows = [(cause, _stored(cause), _flushed(cause), _needed(cause)) for cause in shown]
     calls = [call for cause in shown if (call := _called(cause)) is not None]
     names = short_names([*(place.place for _, *places in rows for place in places if place is not None), *calls])
-    table = _titled("Causes")
+    table = _titled(title)
     for heading in ("kind", "stored at", *(["called at"] if calls else []), "flushed at", "before"):
         table.add_column(heading, no_wrap=True, header_style="dim")
     table.add_column("images", justify="right", header_style="dim")

@@ -12,11 +12,11 @@ from rich.text import Text
 
 from ..system import units
 from .attack_table import attack_table
-from .cause_table import cause_table, losses_table
+from .cause_table import cause_table, losses_table, recovery_cause_table
 from .figure_list import Figures
 
 if TYPE_CHECKING:
-    from ..contract.results import Crash, Part, Violation
+    from ..contract.results import Crash, NestedRecoveries, Part, Violation
 
 _SECRETS = ("plaintext", "pad_reuse")
 """Rules that a crash can break without losing data."""
@@ -62,6 +62,8 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
         if crash.recoveries.watched is not None:
             figures.add("runs that were watched", units.number(crash.recoveries.watched.runs))
             figures.add("classes decided by reads", units.number(crash.recoveries.watched.classes))
+        if crash.recoveries.nested is not None:
+            _recorded(figures, crash.recoveries.nested)
     if crash.causes is None:
         figures.group("exercised")
         figures.add("cache evictions", units.number(met.evictions))
@@ -71,10 +73,22 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
     errors = [Text(error, style="bold red") for error in crash.internal_errors]
     rests_on = [Text(proviso, style="bold") for proviso in crash.provisos]
     blamed = [] if crash.blame is None else [Text(f"To blame: the {crash.blame.who}. {crash.blame.why}", style="bold")]
-    causes = [] if crash.causes is None else cause_table(crash.causes)
+    causes = [] if crash.causes is None else [*cause_table(crash.causes), *recovery_cause_table(crash.recovery_causes)]
     lines = losses_table(crash) if by_line else []
     found = [*_stages(crash), *blamed, *causes, *lines, *attack_table(crash), *_shrunk(crash), *_violations(crash)]
     return Group(head, figures.table, Text(""), Text(crash.coverage), *rests_on, *errors, *found)
+
+
+def _recorded(figures: Figures, again: NestedRecoveries) -> None:
+    """What power that failed again in recorded recoveries has shown."""
+    figures.group("in recoveries")
+    figures.add("runs that were recorded", units.number(again.recorded))
+    figures.add("of these store something", units.number(again.stored))
+    figures.add("recordings explored", units.number(again.explored))
+    figures.add("images of memory", units.number(again.images))
+    figures.add("images that fail", units.number(again.failed))
+    if again.timed_out:
+        figures.add("images that time out", units.number(again.timed_out))
 
 
 def _stages(crash: Crash) -> Iterable[RenderableType]:
@@ -157,8 +171,9 @@ def _rule(violation: Violation) -> str:
 
 def _place(violation: Violation, when: str) -> str:
     place = f"power lost {when} {violation.crash_event}"
+    step = "step" if when == "after event" else "record"
     for index, event in enumerate(violation.nested_events):
-        place += f", again after step {event} of the recovery" + (" from that" if index else "")
+        place += f", again {when.split()[0]} {step} {event} of the recovery" + (" from that" if index else "")
     if violation.transaction is not None:
         place += f", transaction {violation.transaction}" + (f" ({violation.stage})" if violation.stage else "")
     if violation.line is not None:

@@ -90,7 +90,12 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
     ),
     "from_mark": ("name", "--from-mark", "TEXT", "Crash only after this mark of a recorded program."),
     "to_mark": ("name", "--to-mark", "TEXT", "Crash only before this mark of a recorded program."),
-    "nested": ("flag", "--nested", None, "Cut power again after every step of recovery."),
+    "nested": (
+        "flag",
+        "--nested",
+        None,
+        "Cut power again after every step of recovery; with --recover, in a recording of it.",
+    ),
     "nested_depth": ("count", "--nested-depth", "N", "Cut power again N times in a row, 1 to 4."),
     "explore": (
         "name",

@@ -229,7 +229,8 @@ class CrashOptions(RunOptions, total=False):
         at_event: crash after this event only; not together with `points`.
         from_mark: crash only after the first mark of a recorded program with this text; not together with `at_event`.
         to_mark: crash only before the first mark with this text, or the first after that of `from_mark`.
-        nested: cut power again after every step of the recovery, for every durable state that the crashes leave.
+        nested: cut power again after every step of the recovery, for every durable state that the crashes leave; with
+            `recover` and `explore` "legal", in a recording of the command on every memory from which it recovers.
         nested_depth: how many times in a row, 1 to 4; 1 if only `nested` is given.
         fault: the name of a mechanism of the design to switch off, one of `faults()`.
         leave_out: what to leave out of the program, one of `ANNOTATIONS` or `PROGRAM_STEPS`; for designs whose programs

@@ -79,12 +79,13 @@ class Listing:
 
 def render(verdict: Crash) -> str:
     """The page of a verdict that has causes."""
-    causes = verdict.causes or ()
+    causes = [(cause, _KINDS[cause.kind]) for cause in verdict.causes or ()]
+    causes += [(one.cause, f"In the recovery: {_KINDS[one.cause.kind]}") for one in verdict.recovery_causes]
     return template("causes.html").render(
         verdict=verdict,
         outcome=outcome(verdict),
         facts=_facts(verdict),
-        causes=[(cause, _KINDS[cause.kind], tuple(listings(cause))) for cause in causes[:SHOWN]],
+        causes=[(cause, title, tuple(listings(cause))) for cause, title in causes[:SHOWN]],
         number=units.number,
         total=len(causes),
         reproduce=[violation.reproduce for violation in verdict.violations[:1]],
@@ -185,5 +186,8 @@ def _facts(verdict: Crash) -> dict[str, str]:
     }
     if verdict.recoveries is not None:
         facts |= {"command": verdict.recoveries.command, "memories that fail": units.number(verdict.recoveries.failed)}
+        if (again := verdict.recoveries.nested) is not None:
+            failed = units.number(again.failed + again.timed_out)
+            facts |= {"memories that fail when power fails in the recovery": failed}
     rests_on = {"rests on": " ".join(verdict.provisos)} if verdict.provisos else {}
     return facts | {"covered": verdict.coverage} | rests_on

@@ -147,12 +147,16 @@ def crash(
         Interrupted: Ctrl-C; its `verdict` is over the points tried so far.
     """
     asked = request(CrashOptions, design, workload, options)
-    if asked.get("watch_reads"):
+    again = "recover" in asked and ("nested" in asked or "nested_depth" in asked)
+    if again or asked.get("watch_reads"):
         from . import recorder
 
         # What the engine refuses needs no tool.
-        watches = "recover" in asked and asked.get("explore") == "legal"
-        asked["watch_reads"] = recorder.watcher() if watches else [recorder.VALGRIND]
+        runs = "recover" in asked and asked.get("explore") == "legal"
+        if asked.get("watch_reads"):
+            asked["watch_reads"] = recorder.watcher() if runs else [recorder.VALGRIND]
+        if again:
+            asked["recorder"] = recorder.recorder_of_commands() if runs else [recorder.VALGRIND]
     try:
         answer = _engine.crash(json.dumps(asked), progress)
     except _engine.Interrupted as stop:

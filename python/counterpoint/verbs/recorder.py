@@ -153,6 +153,15 @@ def watcher() -> list[str]:
     return ["env", f"VALGRIND_LIB={tool()}", *_under("counterpoint-reads"), "--trace-children=yes"]
 
 
+def recorder_of_commands() -> list[str]:
+    """The command line of the tool that records a command and each program that it starts, without the command.
+
+    Raises:
+        InputError: what building it needs is not installed.
+    """
+    return ["env", f"VALGRIND_LIB={tool()}", *_under("counterpoint"), "--trace-children=yes"]
+
+
 def _under(name: str) -> list[str]:
     """The command line that both tools have, up to their own options."""
     return [VALGRIND, f"--tool={name}", "--quiet", "--fair-sched=try", "--vgdb=no"]

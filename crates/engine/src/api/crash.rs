@@ -124,7 +124,7 @@ impl Call<'_> {
         let legal = reach == Reach::LegalStates || self.request.explore == Some(Explore::Legal);
         let total = self.done
             + match &run.source {
-                Source::Trace(trace, _) if legal => recorded_states::amount(trace, exploration.plan, self.cancel)?,
+                Source::Trace(trace, _) if legal => recorded_states::amount(trace, exploration, self.cancel)?,
                 _ => run.transactions(),
             };
         let (done, progress) = (AtomicU64::new(self.done), self.progress);
@@ -162,6 +162,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
                 ("stop_after", request.stop_after.is_some()),
                 ("no_preflight", request.no_preflight),
                 ("watch_reads", !request.watch_reads.is_empty()),
+                ("recorder", !request.recorder.is_empty()),
             ],
         )?;
         return Ok(None);
@@ -172,8 +173,14 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
             run.config.workload
         )));
     };
-    if exploration.nested > 0 {
-        let what = "recover: a command judges the memory of the first boot, so it cannot be combined with nested";
+    if exploration.nested > 0 && request.explore != Some(Explore::Legal) {
+        let what = "nested: power fails again in a recording of the command, whose legal states are explored: with \
+                    'recover' it needs explore 'legal'";
+        return Err(ConfigError(what.to_owned()));
+    }
+    if exploration.nested > 0 && request.recorder.is_empty() {
+        let what = "nested: power fails again in a recording of the command: give the words that start the recorder as \
+                    'recorder'";
         return Err(ConfigError(what.to_owned()));
     }
     let settings = RecoverySettings {
@@ -184,6 +191,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
         keep: request.recover_keep.as_ref().map(PathBuf::from),
         jobs: request.recover_jobs.map_or_else(processors, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
         watcher: Some(request.watch_reads.clone()).filter(|words| !words.is_empty()),
+        recorder: Some(request.recorder.clone()).filter(|_| exploration.nested > 0),
     };
     check_crashable(&run.config, &run.design)?;
     let named = exploration.region != Region::WHOLE;
@@ -214,7 +222,11 @@ fn who_is_to_blame(
         source if source.is_trace() => Asked::Recorded,
         _ => Asked::Generated,
     };
-    blame(&run.config, &run.design, program, exploration, report, explore_on).unwrap_or_default()
+    // What fails without a second power failure is explained without one.
+    let again = report.violations.first().is_some_and(|first| first.nested_event().is_some());
+    let nested = if again || report.recoveries.is_none() { exploration.nested } else { 0 };
+    let exploration = Exploration { nested, ..*exploration };
+    blame(&run.config, &run.design, program, &exploration, report, explore_on).unwrap_or_default()
 }
 
 /// Explores the simulated schedule, several schedules, or every legal state, as `request` says; or the legal states.
@@ -337,6 +349,7 @@ impl Crash {
             recover_jobs: None,
             recover_folder: None,
             recover_keep: None,
+            recorder: Vec::new(),
             ..self.clone()
         }
     }

@@ -91,6 +91,7 @@ fn key_of_another_kind_of_request_is_refused() {
         ("workers", json!(1)),
         ("recover_folder", json!("/tmp")),
         ("recover_keep", json!("/tmp")),
+        ("recorder", json!(["record"])),
     ];
     for (key, value) in &of_crash {
         let only = "does not take it, only a crash exploration does";

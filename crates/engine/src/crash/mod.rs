@@ -39,6 +39,6 @@ pub(crate) use report::Findings;
 pub(crate) use report::names::Names;
 pub use report::reproduction::{Reproduction, Shape};
 pub use report::{
-    Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, LeftOut, LineAt, Recoveries, ReportedViolation,
-    Shrunk,
+    Blame, Blamed, CrashReport, CrashRun, Exercised, HostFigures, LeftOut, LineAt, NestedRecoveries, Recoveries,
+    RecoveryCause, ReportedViolation, Shrunk,
 };

@@ -5,9 +5,10 @@ use super::explaining::explain;
 use super::judging::{Extent, Judging};
 use super::loss::{Before, Moment};
 use super::memory::Memory;
+use super::nested::{self, Asked, Seen, fail_again};
 use super::point::Extent::Whole;
 use super::point::{Point, Tried};
-use super::report::Outcome;
+use super::report::{Explored, Outcome};
 use super::tally::{PASSES, Pass, Points, Tally};
 use super::watching::Watching;
 use crate::crash::{CrashCase, CrashPlan, CrashReport, Exploration, Region};
@@ -30,8 +31,9 @@ pub(crate) const STATES_PER_POINT: u64 = 256;
 ///
 /// # Errors
 /// The file cannot be opened again.
-pub(crate) fn amount(trace: &Trace, plan: CrashPlan, cancel: &Arc<AtomicBool>) -> Result<u64, ConfigError> {
-    Ok(passes(plan).len() as u64 * trace.steps(cancel)?.bytes())
+pub(crate) fn amount(trace: &Trace, exploration: &Exploration, cancel: &Arc<AtomicBool>) -> Result<u64, ConfigError> {
+    let again = if exploration.nested > 0 { nested::READINGS } else { 0 };
+    Ok((passes(exploration.plan).len() as u64 + again) * trace.steps(cancel)?.bytes())
 }
 
 /// The readings of the trace, without those that find out why images fail.
@@ -59,6 +61,11 @@ pub struct RecordedLegal<'a> {
 /// What is asked has no meaning, the trace cannot be read, the command cannot be run, or the user has interrupted before
 /// anything was judged.
 pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Result<CrashReport, Failure> {
+    explored(case, asked, &mut Seen::default()).map(|explored| explored.report)
+}
+
+/// The same; `seen` has the recoveries in which power has failed again.
+pub(super) fn explored(case: &CrashCase<'_>, asked: RecordedLegal<'_>, seen: &mut Seen) -> Result<Explored, Failure> {
     let RecordedLegal { exploration, states_per_point, sector, recovery, cancel } = asked;
     let (Source::Trace(trace, _), Some(recovery)) = (case.source, recovery) else {
         return Err(ConfigError(
@@ -77,15 +84,17 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
     let base = trace.base();
     let rules = Rules::of(&case.config.machine, case.config.seed, case.design, trace)?;
     let mut judging = Judging::new(recovery, stop_after, cancel);
+    judging.survivors = (exploration.nested > 0).then(Vec::new);
     let mut watching = match judging.recovery().settings().watcher {
         Some(_) => Some(Watching::of(trace, case.config.allow_truncated, cancel)?),
         None => None,
     };
     let mut found = None;
-    for &pass in passes(exploration.plan) {
-        let (plan, region) = (exploration.plan, exploration.region);
-        let rules = rules.as_ref();
-        let reading = Reading { case, trace, base: &base, rules, sector, plan, region, pass, budget, cancel };
+    let (plan, region) = (exploration.plan, exploration.region);
+    let (rules, pass) = (rules.as_ref(), PASSES[0]);
+    let mut reading = Reading { case, trace, base: &base, rules, sector, plan, region, pass, budget, cancel };
+    for &pass in passes(plan) {
+        reading.pass = pass;
         found = Some(reading.read(&mut judging, watching.as_mut())?);
         explain(&reading, &mut judging)?;
         if judging.ended.is_some() || cancel.load(Ordering::Relaxed) {
@@ -93,6 +102,7 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
         }
     }
     let Read { near, extent, read } = found.expect("there is a pass");
+    let again = fail_again(&reading, &mut judging, Asked { exploration, states_per_point, sector, seen })?;
     let interrupted = cancel.load(Ordering::Relaxed);
     let (points, _) = judging.points();
     if interrupted && judging.recoveries.images == 0 {
@@ -116,6 +126,7 @@ pub fn explore_recorded(case: &CrashCase<'_>, asked: RecordedLegal<'_>) -> Resul
         seconds,
         stop_after,
         unknown,
+        again,
     };
     Ok(outcome.report(case, judging))
 }

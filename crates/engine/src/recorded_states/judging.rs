@@ -3,16 +3,18 @@
 use super::causes::{Causes, Failed, Image};
 use super::loss::{Loss, Moment};
 use super::memory::Memory;
+use super::nested::Survivor;
 use super::point::{Point, State};
 use super::tally::{Pass, Tally};
 use crate::attribution::Shown;
 use crate::crash::Recoveries;
 use crate::kernel::Failure;
 use crate::message::{Line, LineBytes};
-use crate::user_recovery::{Occasion, OwnRecovery, Watched};
+use crate::user_recovery::{Occasion, OwnRecovery, ToRecord, Watched};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::OnceCell;
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// How far an exploration is.
@@ -59,8 +61,10 @@ pub(super) struct Judging<'a> {
     known_points: FxHashSet<u64>,
     /// Points with an image that fails, each with the number of images when that was met.
     failed_points: FxHashMap<u64, u64>,
+    /// Images from which the command recovers, if power is to fail again then.
+    pub survivors: Option<Vec<Survivor>>,
     /// The number of failing images after which the exploration ends.
-    stop_after: Option<u64>,
+    pub stop_after: Option<u64>,
     /// Where the exploration has ended, if not at its end.
     pub ended: Option<Extent>,
     /// The lines of the newest image that lack something.
@@ -82,6 +86,7 @@ impl<'a> Judging<'a> {
             points: Vec::new(),
             known_points: FxHashSet::default(),
             failed_points: FxHashMap::default(),
+            survivors: None,
             stop_after,
             ended: None,
             peculiar: Vec::new(),
@@ -192,6 +197,28 @@ impl<'a> Judging<'a> {
         watched
     }
 
+    /// Prepares a run of the command on a state of a point that is to be recorded.
+    pub fn prepare_recorded(
+        &mut self,
+        memory: &mut Memory<'_>,
+        point: &Point,
+        state: &State,
+        occasion: Occasion,
+    ) -> Result<ToRecord, Failure> {
+        self.collect(memory, point, state);
+        Ok(self.recovery.prepare_recorded(occasion, self.lines.drain(..))?)
+    }
+
+    /// See [`OwnRecovery::takes_kept_of`].
+    pub fn takes_kept_of(&mut self, of: &OwnRecovery) -> Vec<PathBuf> {
+        self.recovery.takes_kept_of(of)
+    }
+
+    /// See [`OwnRecovery::keeps_once`].
+    pub fn keeps_once(&mut self) {
+        self.recovery.keeps_once();
+    }
+
     /// Whether the command fails on a memory that need not be one of those that are tried: `digest`, and the lines in which
     /// it differs from what the program has stored so far. No other verdict may be outstanding.
     pub fn fails_on(
@@ -254,7 +281,11 @@ impl<'a> Judging<'a> {
             let pending = self.pending.pop_front().expect("it was there");
             self.judged.insert(pending.digest, fails);
             self.recoveries.count(&verdict);
-            if fails {
+            if let Some(survivors) = self.survivors.as_mut().filter(|_| !fails) {
+                let Image { loss, state, of_whole_point } = pending.image;
+                let at = Moment { record: loss.record, before: loss.before };
+                survivors.push(Survivor { at, state, of_whole_point });
+            } else if fails {
                 let told = self.recovery.describe(occasion);
                 let did = verdict.describe(self.recovery.settings().timeout_seconds);
                 self.fails(pending, Failed { timed_out: verdict.timed_out(), told, did, kept });

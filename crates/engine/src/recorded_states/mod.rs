@@ -9,6 +9,7 @@
 //! point -> judging (each different image once) -> loss (what was lost, what was kept) -> causes -> report (by place)
 //! causes -> explaining, which reads the trace again -> minimal (what is needed of what was lost)
 //!                                                   -> executed (where the program fails with nothing lost)
+//! images that recover -> nested (recordings of their recoveries, each explored as the program's trace is)
 //! point with too many states -> watching (what the command reads; decided: of earlier points) -> classes of states
 //! ```
 //!
@@ -28,6 +29,7 @@ mod line;
 mod loss;
 mod memory;
 mod minimal;
+mod nested;
 mod point;
 mod report;
 mod sectors;

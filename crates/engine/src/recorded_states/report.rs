@@ -3,13 +3,14 @@
 use super::causes::{Failing, Why};
 use super::executed::Executed;
 use super::judging::{Extent, Judging};
-use super::loss::{Before, Kept, Loss, Lost};
+use super::loss::{Before, Kept, Loss, Lost, Moment};
+use super::nested::{Again, Found};
 use super::tally::Points;
 use crate::attribution::{Shown, shown, wrappers_and};
 use crate::audit::{self, Rule, Violation};
 use crate::crash::{
     Cause, CauseKind, CauseOutcome, CrashCase, CrashPlan, CrashReport, CrashRun, Exercised, Exploration, Findings,
-    KeptLine, LostLine, Names,
+    KeptLine, LostLine, Names, RecoveryCause,
 };
 use crate::message::Site;
 use crate::trace::{StepsRead, Trace};
@@ -33,10 +34,32 @@ pub(super) struct Outcome<'a> {
     pub stop_after: Option<u64>,
     /// Why what the command reads has left a point undecided.
     pub unknown: Option<String>,
+    /// What power that failed again has shown.
+    pub again: Again,
+}
+
+/// A cause, and the first image that fails for it.
+pub(super) struct Told {
+    /// When power failed before that, if it has failed again.
+    pub after: Vec<u64>,
+    pub cause: Cause,
+    pub violation: Violation,
+    /// Whether that image is kept.
+    pub is_kept: bool,
+}
+
+/// An exploration and its report.
+pub(super) struct Explored {
+    pub report: CrashReport,
+    pub told: Vec<Told>,
+    /// What power that failed again has shown; its causes are in `told`.
+    pub again: Again,
+    /// Whether no legal state is left out.
+    pub exhaustive: bool,
 }
 
 impl Outcome<'_> {
-    pub fn report(self, case: &CrashCase<'_>, mut judging: Judging<'_>) -> CrashReport {
+    pub fn report(mut self, case: &CrashCase<'_>, mut judging: Judging<'_>) -> Explored {
         let plan = match (self.exploration.plan, judging.ended) {
             (plan @ CrashPlan::At(_), _) => plan,
             _ => CrashPlan::All,
@@ -53,7 +76,7 @@ impl Outcome<'_> {
             },
         );
         let mut recoveries = judging.recoveries.clone();
-        let tally = &self.extent.tally;
+        let tally = self.extent.tally;
         recoveries.by_reads(tally.classes, tally.by_reads);
         if let (Some(_), Some(most), false) = (judging.ended, self.stop_after, self.interrupted) {
             let images =
@@ -67,13 +90,14 @@ impl Outcome<'_> {
         if compared > 0 {
             coverage += &format!(" To find out what failing images need, {compared} more were tried.");
         }
-        let found = || shown(&self.read.sites, &wrappers_and(case.wrappers));
-        let Shown { places, calls } = judging.shown.take().unwrap_or_else(found);
-        let names = CauseNames { names: Names::new(places, self.trace), calls, on_disk: self.sector.is_some() };
-        let found = merged(&names, &judging.causes.known);
-        let told = |(cause, failing): &(Cause, &Failing)| names.violation(cause, failing, &recoveries.command);
-        let mut violations: Vec<Violation> = found.iter().map(told).collect();
-        violations.truncate(EXPLAINED_MAX);
+        let told = self.told(case, &mut judging, &recoveries.command);
+        let explained = |again: bool| {
+            let of = told.iter().filter(move |told| told.after.is_empty() != again);
+            of.take(EXPLAINED_MAX).map(|told| told.violation.clone())
+        };
+        let violations = explained(false).chain(explained(true)).collect();
+        recoveries.nested = (self.exploration.nested > 0).then_some(self.again.counts);
+        let coverage_again = self.again.coverage(self.exploration.nested > 0, self.budget);
         let (crash_points, recovered) = judging.points();
         let run = CrashRun {
             exercised: Exercised::default(),
@@ -81,15 +105,14 @@ impl Outcome<'_> {
             seconds: self.seconds,
             ..case.run(self.exploration, None)
         };
-        let causes = found.into_iter().map(|(cause, _)| cause).collect();
         let findings = Findings {
             crash_points,
-            nested_points: 0,
+            nested_points: self.again.points,
             recovered,
             distinct_states: judging.recoveries.images,
-            coverage: coverage + &recoveries.coverage() + &self.describe_unknown(),
+            coverage: coverage + &recoveries.coverage() + &self.describe_unknown() + &coverage_again,
             violations,
-            violation_count: recoveries.lost(),
+            violation_count: recoveries.lost() + self.again.counts.lost(),
             left_out: None,
             stages: Vec::new(),
             recoveries: Some(recoveries),
@@ -98,7 +121,28 @@ impl Outcome<'_> {
             internal_errors: Vec::new(),
             unjudged: self.unjudged,
         };
-        CrashReport { causes: Some(causes), ..CrashReport::new(run, findings) }
+        let (of_program, of_recovery): (Vec<&Told>, Vec<&Told>) = told.iter().partition(|told| told.after.is_empty());
+        let causes = of_program.into_iter().map(|told| told.cause.clone()).collect();
+        let again = |told: &Told| RecoveryCause { after: told.after.clone(), cause: told.cause.clone() };
+        let recovery_causes = of_recovery.into_iter().map(again).collect();
+        let report = CrashReport { causes: Some(causes), recovery_causes, ..CrashReport::new(run, findings) };
+        Explored { report, told, again: self.again, exhaustive: tally.is_exhaustive() && judging.ended.is_none() }
+    }
+
+    /// The causes, those in the program first.
+    fn told(&mut self, case: &CrashCase<'_>, judging: &mut Judging<'_>, command: &str) -> Vec<Told> {
+        let found = || shown(&self.read.sites, &wrappers_and(case.wrappers));
+        let Shown { places, calls } = judging.shown.take().unwrap_or_else(found);
+        let (names, on_disk) = (Names::new(places, self.trace), self.sector.is_some());
+        let names = CauseNames { names, calls, on_disk, is_again: judging.recovery().is_again() };
+        let of_program = merged(&names, &judging.causes.known).into_iter().map(|(cause, failing)| Told {
+            after: Vec::new(),
+            violation: names.violation(&cause, failing, command),
+            cause,
+            is_kept: !failing.how.kept.is_empty(),
+        });
+        let of_recovery = self.again.found.drain(..).map(|found| names.again(found));
+        of_program.chain(of_recovery).collect()
     }
 
     /// Why what the command reads has not decided some points, if it was to.
@@ -138,6 +182,8 @@ struct CauseNames<'a> {
     calls: Vec<Option<String>>,
     /// The files are on a disk, where only the kernel makes something durable.
     on_disk: bool,
+    /// Whether the trace is that of a recovery.
+    is_again: bool,
 }
 
 impl CauseNames<'_> {
@@ -306,6 +352,37 @@ impl CauseNames<'_> {
         }
     }
 
+    /// When power fails.
+    fn moment(&self, Moment { record, before }: Moment) -> String {
+        let of = if self.is_again { "recovery" } else { "trace" };
+        match before {
+            Before::Operation(site) => {
+                format!("just before record {record} of the {of} (at {})", self.names.place(site).text)
+            }
+            Before::Mark => format!("just before the mark that is record {record} of the {of}"),
+            Before::End => format!("at the end of the {of}"),
+        }
+    }
+
+    /// A cause in a recovery from what power failing here has left.
+    fn again(&self, Found { at, marks, mut told }: Found) -> Told {
+        let (again, too) = if self.is_again { (" again", ", too") } else { ("", "") };
+        let marks = marks.map(|marks| format!(" {marks},")).unwrap_or_default();
+        let violation = &mut told.violation;
+        violation.explanation = format!(
+            "Power fails{again} {},{marks} and the command recovers from what is left{too}. {}",
+            self.moment(at),
+            violation.explanation
+        );
+        if told.cause.count > 1 && !self.is_again {
+            violation.explanation += &format!(" {} different images fail for this cause.", told.cause.count);
+        }
+        violation.nested_events.insert(0, violation.crash_event);
+        violation.crash_event = at.record;
+        told.after.insert(0, at.record);
+        told
+    }
+
     fn violation(&self, cause: &Cause, failing: &Failing, command: &str) -> Violation {
         let Loss { record, before, transaction, lost, .. } = &failing.loss;
         let mut place = match transaction {
@@ -313,24 +390,19 @@ impl CauseNames<'_> {
             None => "outside any transaction".to_owned(),
         };
         place.extend(failing.how.told.iter().map(|marks| format!(" and {marks}")));
-        let fence = match before {
-            Before::Operation(site) => {
-                format!("just before record {record} of the trace (at {})", self.names.place(*site).text)
-            }
-            Before::Mark => format!("just before the mark that is record {record} of the trace"),
-            Before::End => "at the end of the trace".to_owned(),
-        };
+        let (again, fence) =
+            (if self.is_again { " again" } else { "" }, self.moment(Moment { record: *record, before: *before }));
         let how = &failing.how;
         let (rule, what) = match how.timed_out {
             true => (Rule::TimedOut, "does not end in time"),
             false => (Rule::Recovery, "fails"),
         };
         let mut explanation = format!(
-            "If power fails {fence}, {place}, hardware may leave memory from which the program's own recovery {what}: \
+            "If power fails{again} {fence}, {place}, hardware may leave memory from which the program's own recovery {what}: \
              '{command}', run on it, {} {}",
             how.did, cause.sentence
         );
-        if cause.count > 1 {
+        if cause.count > 1 && !self.is_again {
             explanation += &format!(" {} different images fail for this cause.", cause.count);
         }
         if let Some((first, more)) = how.kept.split_first() {

@@ -145,6 +145,17 @@ impl Trace {
         }
     }
 
+    /// The same recording, whose files have other paths.
+    pub fn with_paths(mut self, path_of: impl Fn(&str) -> String) -> Trace {
+        for file in &mut self.summary.files {
+            file.path = match file.path.strip_prefix(summary::SIZE_OF) {
+                Some(of) => format!("{}{}", summary::SIZE_OF, path_of(of)),
+                None => path_of(&file.path),
+            };
+        }
+        self
+    }
+
     /// Whether programs of it report where operations come from.
     pub fn watches_sites(&self) -> bool {
         self.sites.is_some()

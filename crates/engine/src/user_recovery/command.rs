@@ -3,6 +3,7 @@
 use super::group::Group;
 use super::output::Output;
 use super::server::{Offer, Server};
+use super::shell_quoted;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{self, ExitStatus, Stdio};
@@ -70,6 +71,14 @@ pub(super) fn shell(text: &str) -> process::Command {
     let mut shell = process::Command::new("sh");
     shell.arg("-c").arg(text);
     shell
+}
+
+/// The text of a command that runs the command `text` under a tool: `words`, then `options`, `--`, and the command, by a
+/// shell unless it is one program with `plain` words.
+pub(super) fn under(words: &[String], options: &[String], (text, plain): (&str, bool)) -> String {
+    let words: Vec<String> = words.iter().chain(options).map(|word| shell_quoted(word)).collect();
+    let command = if plain { text.to_owned() } else { format!("sh -c {}", shell_quoted(text)) };
+    format!("exec {} -- {command}", words.join(" "))
 }
 
 /// Runs the command `text` for `sh -c`. Everything that it started in its process group is killed. With an offer it may

@@ -49,6 +49,40 @@ pub fn copy_data(from: &File, to: &File) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether two files are equal, if the shorter one goes on with zeros.
+pub fn same(one: &File, other: &File) -> io::Result<bool> {
+    // What is a hole in both is equal.
+    Ok(has_data_of(one, other)? && has_data_of(other, one)?)
+}
+
+/// Whether `other` has all of `one` that is no hole.
+fn has_data_of(one: &File, other: &File) -> io::Result<bool> {
+    let length = one.metadata()?.len();
+    let (mut piece, mut compared) = (vec![0; PIECE], vec![0; PIECE]);
+    let mut at = 0;
+    while let Some((start, end)) = next_data(one, at, length)? {
+        at = start;
+        while at < end {
+            let count = PIECE.min((end - at) as usize);
+            one.read_exact_at(&mut piece[..count], at)?;
+            read_with_zeros(other, &mut compared[..count], at)?;
+            if piece[..count] != compared[..count] {
+                return Ok(false);
+            }
+            at += count as u64;
+        }
+    }
+    Ok(true)
+}
+
+/// Reads from `file`, and zeros beyond its end.
+pub fn read_with_zeros(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    let length = file.metadata()?.len().saturating_sub(at).min(bytes.len() as u64) as usize;
+    file.read_exact_at(&mut bytes[..length], at)?;
+    bytes[length..].fill(0);
+    Ok(())
+}
+
 /// The next part of `file` at or after `at` that is not a hole; all of it if the file system does not report holes.
 fn next_data(file: &File, at: u64, length: u64) -> io::Result<Option<(u64, u64)>> {
     use rustix::fs::{SeekFrom, seek};

@@ -20,6 +20,8 @@ const SIZE_MAX: u64 = 1 << 40;
 struct Part {
     /// The file's name in every folder.
     name: String,
+    /// Its path, or its name if an earlier file has the same path.
+    path: String,
     file: File,
     /// Device address of the file's first byte, and one past its last byte.
     base: u64,
@@ -61,9 +63,11 @@ impl Image {
                 Ok(made)
             };
             let made = open().map_err(|error| refused(&path, &error))?;
+            let renamed = !file.path.ends_with(&name);
+            let path = if renamed { name.clone() } else { file.path.clone() };
             let (base, end, size) = (file.base, file.base + file.size, Some(file.size));
             let size_at = next.filter(|next| next.is_size()).map(|size| Line::containing(size.base));
-            parts.push(Part { name, file: made, base, end, size_at, size });
+            parts.push(Part { name, path, file: made, base, end, size_at, size });
         }
         let mut image = Self { parts, base: base.clone(), different: FxHashMap::default(), shares: true };
         let mut written = Ok(());
@@ -73,10 +77,83 @@ impl Image {
             }
         });
         written?;
-        for size_at in image.parts.iter().filter_map(|part| part.size_at).collect::<Vec<_>>() {
-            image.resize(size_at, &image.before(size_at));
-        }
+        image.resize_all();
         Ok(image)
+    }
+
+    /// The same files as a run of the command finds them in the folder `from`, in the new folder `folder`. `files` and `base`
+    /// are those of its recording.
+    pub fn again(
+        &self,
+        folder: &Path,
+        from: &Path,
+        files: &[TraceFile],
+        base: &TraceBase,
+    ) -> Result<Self, ConfigError> {
+        std::fs::create_dir(folder).map_err(|error| refused(folder, &error))?;
+        let mut image =
+            Self { parts: Vec::new(), base: base.clone(), different: FxHashMap::default(), shares: self.shares };
+        for Part { name, path, .. } in &self.parts {
+            image.add_again(folder, from, (name, path), files)?;
+        }
+        // What the run has made is there, too.
+        for file in files.iter().filter(|file| file.is_file() && self.parts.iter().all(|part| part.path != file.path)) {
+            let name =
+                image.name_beside(Path::new(&file.path).file_name().unwrap_or_default().to_string_lossy().as_ref());
+            image.add_again(folder, from, (&name, &file.path), files)?;
+        }
+        image.parts.sort_by_key(|part| part.base);
+        image.resize_all();
+        Ok(image)
+    }
+
+    /// Adds the file `name` as it is in the folder `from`, if it is there, with the address that its path has among `files`.
+    fn add_again(
+        &mut self,
+        folder: &Path,
+        from: &Path,
+        (name, path): (&str, &str),
+        files: &[TraceFile],
+    ) -> Result<(), ConfigError> {
+        let copied = folder.join(name);
+        let at = files.iter().position(|file| file.path == path);
+        let size_at = at.and_then(|at| files.get(at + 1)).filter(|next| next.is_size());
+        let mut open = || {
+            let made = File::options().read(true).write(true).create_new(true).open(&copied)?;
+            let size = match existing(&from.join(name))? {
+                Some(found) => {
+                    copy(&found, &made, &mut self.shares)?;
+                    Some(found.metadata()?.len())
+                }
+                None => None,
+            };
+            let extent = match (at, size_at) {
+                // What it has not mapped has no address, and stays as it is.
+                (None, _) => 0,
+                (Some(at), None) => files[at].size.min(size.unwrap_or(0)),
+                (Some(at), Some(_)) => files[at].size,
+            };
+            made.set_len(extent.max(size.unwrap_or(0)))?;
+            Ok((made, size, extent))
+        };
+        let (file, size, extent) = open().map_err(|error| refused(&copied, &error))?;
+        let base = at.map_or(u64::MAX, |at| files[at].base);
+        let size_at = size_at.map(|size| Line::containing(size.base));
+        self.parts.push(Part {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            file,
+            base,
+            end: base + extent,
+            size_at,
+            size,
+        });
+        Ok(())
+    }
+
+    /// The names of all files, each with its path.
+    pub fn paths(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.parts.iter().map(|part| (part.name.as_str(), part.path.as_str()))
     }
 
     /// The name of the first file.
@@ -129,6 +206,13 @@ impl Image {
         if self.resize(line, bytes) { Ok(()) } else { self.write(line.address(), bytes) }
     }
 
+    /// Takes the sizes that files have before the run.
+    fn resize_all(&mut self) {
+        for size_at in self.sizes().collect::<Vec<_>>() {
+            self.resize(size_at, &self.before(size_at));
+        }
+    }
+
     /// Takes the size that `line` holds; false if it holds none.
     fn resize(&mut self, line: Line, bytes: &LineBytes) -> bool {
         let Some(part) = self.parts.iter_mut().find(|part| part.size_at == Some(line)) else { return false };
@@ -160,12 +244,12 @@ impl Image {
         Ok(())
     }
 
-    /// Copies every file of `from`, which [`Image::copy_into`] made, to `folder/crash-EVENT.NAME`, replacing existing
-    /// files; returns the paths.
-    pub fn keep(&self, from: &Path, folder: &Path, event: u64) -> Result<Vec<PathBuf>, ConfigError> {
+    /// Copies every file of `from`, which [`Image::copy_into`] made, to `folder/LABEL.NAME`, replacing existing files;
+    /// returns the paths.
+    pub fn keep(&self, from: &Path, folder: &Path, label: &str) -> Result<Vec<PathBuf>, ConfigError> {
         let mut kept = Vec::with_capacity(self.parts.len());
         for part in self.parts.iter().filter(|part| part.size_at.is_none() || from.join(&part.name).exists()) {
-            let path = folder.join(format!("crash-{event}.{}", part.name));
+            let path = folder.join(format!("{label}.{}", part.name));
             let keep = || {
                 let (to, name) = output::create(&path)?;
                 copy(&File::open(from.join(&part.name))?, &to, &mut true)?;
@@ -192,6 +276,15 @@ impl Image {
         part.file
             .write_all_at(&bytes[..length], address - part.base)
             .map_err(|error| refused(Path::new(&part.name), &error))
+    }
+}
+
+/// The file at a path, if there is one.
+pub fn existing(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

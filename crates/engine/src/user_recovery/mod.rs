@@ -8,6 +8,7 @@
 //!                              -> slot: where it runs -> command: sh, or server: a fork; with a time limit
 //!                              -> verdict, kept for equal memory
 //!                              -> watch: what it reads, where one run is to decide many memories
+//!                              -> record: what it stores, where power is to fail again -> a recovery of that recording
 //! ```
 //!
 //! Several commands run at a time; their verdicts are taken in the order in which the runs started.
@@ -19,6 +20,7 @@ mod image;
 mod output;
 mod placeholders;
 mod preflight;
+mod recorded_runs;
 mod server;
 mod slots;
 #[cfg(test)]
@@ -34,6 +36,8 @@ pub(crate) use placeholders::Named;
 pub use placeholders::Occasion;
 use placeholders::names_memory;
 pub use preflight::Preflight;
+use recorded_runs::Again;
+pub use recorded_runs::{Recorded, RecordedProgram, ToRecord};
 use rustc_hash::FxHashMap;
 use slots::{Prepared, Slots};
 use std::io;
@@ -70,6 +74,8 @@ pub struct RecoverySettings {
     pub jobs: usize,
     /// The command line of what notes the reads of a run ([`watched_reads`]); `None` to note none.
     pub watcher: Option<Vec<String>>,
+    /// The command line of what records a run ([`recorded_runs`]); `None` to record none.
+    pub recorder: Option<Vec<String>>,
 }
 
 impl RecoverySettings {
@@ -150,6 +156,7 @@ pub struct OwnRecovery {
     named: Named,
     /// The marks of the program, if the command or a sentence needs them.
     texts: Marks,
+    again: Again,
     known: FxHashMap<u128, Known>,
     runs: u64,
     pool: rayon::ThreadPool,
@@ -178,12 +185,7 @@ impl OwnRecovery {
         let named = Named::by(&settings.command);
         let texts = if named.marks || marks { trace.marks()? } else { Marks::default() };
         let settings = RecoverySettings { jobs: workers::workers(settings.jobs), ..settings };
-        let within = settings.folder.clone().unwrap_or_else(std::env::temp_dir);
-        let folder = std::path::absolute(&within)
-            .and_then(|within| tempfile::Builder::new().prefix("counterpoint-").tempdir_in(within))
-            .map_err(|error| {
-                ConfigError(format!("recover: no folder can be made in '{}': {}", within.display(), reason(&error)))
-            })?;
+        let folder = temporary_folder(&settings.folder.clone().unwrap_or_else(std::env::temp_dir))?;
         let image = Image::create(&folder.path().join("image"), name, trace.files(), &trace.base())?;
         let files = image.names().len();
         if settings.watcher.is_some() && files > watched_reads::FILES_MAX {
@@ -192,10 +194,24 @@ impl OwnRecovery {
                 "watch_reads: {name} has {files} files, and reads of {most} can be watched"
             )));
         }
-        let pool = workers::pool(settings.jobs)?;
+        let again = Again::kept_in(settings.keep.clone());
+        let pool = image.pool().to_owned();
+        Self::over(settings, folder, (image, &pool), texts, again)
+    }
+
+    /// The recovery on these files, the first of which is called `first`.
+    fn over(
+        settings: RecoverySettings,
+        folder: TempDir,
+        (image, first): (Image, &str),
+        texts: Marks,
+        again: Again,
+    ) -> Result<Self, ConfigError> {
+        let (named, pool) = (Named::by(&settings.command), workers::pool(settings.jobs)?);
         let (tell, over) = channel();
         Ok(Self {
-            slots: Arc::new(Slots::new(&settings.command, named.event, folder.path(), image.pool())),
+            slots: Arc::new(Slots::new(&settings.command, named.event && again.told.is_none(), folder.path(), first)),
+            again,
             settings,
             folder,
             image,
@@ -229,6 +245,7 @@ impl OwnRecovery {
     /// From now on, no image is kept.
     pub fn keep_nothing(&mut self) {
         self.settings.keep = None;
+        self.again.keep_nothing();
     }
 
     /// How many verdicts may be outstanding at once.
@@ -244,18 +261,18 @@ impl OwnRecovery {
         self.image.has(line)
     }
 
-    /// What the command names besides the memory.
+    /// What the command names besides the memory, as far as that differs from run to run.
     pub(crate) fn named(&self) -> Named {
-        self.named
+        if self.is_again() { Named { marks: false, event: false } } else { self.named }
     }
 
     /// How far the program had come, for a sentence; `None` if the command is not told.
     pub fn describe(&self, occasion: Occasion) -> Option<String> {
-        let last = occasion.marks.checked_sub(1).filter(|_| self.named.marks);
+        let last = occasion.marks.checked_sub(1).filter(|_| self.named().marks);
         match last.map(|last| self.texts.text(last).unwrap_or_default()) {
             Some(text) if occasion.marks == 1 => Some(format!("after the first mark, '{text}'")),
             Some(text) => Some(format!("after {} marks, the last of them '{text}'", occasion.marks)),
-            None => self.named.marks.then(|| "before the first mark".to_owned()),
+            None => self.named().marks.then(|| "before the first mark".to_owned()),
         }
     }
 
@@ -308,6 +325,7 @@ impl OwnRecovery {
         for (line, bytes) in lines {
             self.image.put(line, &bytes)?;
         }
+        let occasion = self.again.told.unwrap_or(occasion);
         self.runs += 1;
         let folder = self.folder.path().join(format!("run-{}", self.runs));
         let marks = self.named.marks.then(|| folder.with_extension("marks"));
@@ -384,12 +402,14 @@ impl OwnRecovery {
             && untouched.is_dir()
             && let Some(folder) = self.settings.keep.take()
         {
-            kept = self.image.keep(&untouched, &folder, occasion.event)?;
+            let label = self.again.label(occasion.event);
+            kept = self.image.keep(&untouched, &folder, &label)?;
             if self.named.marks {
-                let marks = folder.join(format!("crash-{}.{}", occasion.event, self.image.name_beside("marks")));
-                self.write_marks(&marks, occasion.marks)?;
+                let marks = folder.join(format!("{label}.{}", self.image.name_beside("marks")));
+                self.write_marks(&marks, self.again.told.unwrap_or(occasion).marks)?;
                 kept.push(marks);
             }
+            self.again.keep_before(&self.image, &folder)?;
         }
         let _ = std::fs::remove_dir_all(&untouched);
         Ok(kept)
@@ -399,6 +419,15 @@ impl OwnRecovery {
     fn untouched(&self, digest: u128) -> PathBuf {
         self.folder.path().join(format!("untouched-{digest:032x}"))
     }
+}
+
+/// A fresh folder in this one.
+fn temporary_folder(within: &Path) -> Result<TempDir, ConfigError> {
+    std::path::absolute(within)
+        .and_then(|within| tempfile::Builder::new().prefix("counterpoint-").tempdir_in(within))
+        .map_err(|error| {
+            ConfigError(format!("recover: no folder can be made in '{}': {}", within.display(), reason(&error)))
+        })
 }
 
 fn check(settings: &RecoverySettings) -> Result<(), ConfigError> {

@@ -20,6 +20,15 @@ pub(super) struct Prepared {
     pub event: u64,
 }
 
+/// What a recorded run has left.
+pub(super) struct Left {
+    pub ran: Ran,
+    /// Where its files lay.
+    pub lay: PathBuf,
+    /// The recordings, in the order in which their programs began.
+    pub streams: Vec<PathBuf>,
+}
+
 /// One slot.
 struct Slot {
     folder: PathBuf,
@@ -86,6 +95,36 @@ impl Slots {
             let ran = watching.run(limits)?;
             Ok(ran.map(|(ran, written)| (Ran { said: slot.describe(&ran.said), ..ran }, written)))
         })
+    }
+
+    /// Runs the command under `recorder` on what is prepared, whose folder has afterwards what that has left; `None` if the
+    /// user interrupted.
+    pub fn record(&self, prepared: &Prepared, recorder: &[String], limits: Limits<'_>) -> io::Result<Option<Left>> {
+        self.in_slot(prepared, |slot| {
+            let lay = std::fs::canonicalize(&slot.folder)?;
+            let traces = slot.folder.with_extension("trace");
+            let (traces, all) = (traces.display(), format!("{}/*", lay.display()));
+            let options = [format!("--trace-files={traces}"), format!("--pmem={all}"), format!("--files={all}")];
+            let text = command::under(recorder, &options, (&self.text(slot, prepared), self.plain));
+            let Came::Ran(ran) = command::run(&text, limits, None)? else { return Ok(None) };
+            let mut streams = Vec::new();
+            loop {
+                let ending = format!("trace-{}", streams.len());
+                let stream = prepared.folder.with_extension(&ending);
+                match std::fs::rename(slot.folder.with_extension(&ending), &stream) {
+                    Ok(()) => streams.push(stream),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                    Err(error) => return Err(error),
+                }
+            }
+            std::fs::rename(&slot.folder, &prepared.folder)?;
+            Ok(Some(Left { ran: Ran { said: slot.describe(&ran.said), ..ran }, lay, streams }))
+        })
+    }
+
+    /// The name of the first file.
+    pub fn pool(&self) -> &str {
+        &self.pool
     }
 
     /// Calls `run` with a slot at which what is prepared lies.

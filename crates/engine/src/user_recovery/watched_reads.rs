@@ -6,11 +6,10 @@
 
 use super::command::{self, Came, Limits, Outcome, Ran};
 use super::slots::Prepared;
-use super::{Occasion, OwnRecovery, reason, shell_quoted};
+use super::{Occasion, OwnRecovery, reason};
 use crate::kernel::{ConfigError, Failure};
 use crate::message::{Line, LineBytes};
 use rustc_hash::FxHashSet;
-use std::fmt::Write;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,8 +18,8 @@ use std::time::Duration;
 
 /// Most files of which reads are noted.
 pub(super) const FILES_MAX: usize = 64;
-/// How many times as long as an ordinary run a watched one may take.
-const SLOWER: u32 = 100;
+/// How many times as long as an ordinary run one under a tool of Valgrind may take.
+pub(super) const SLOWER: u32 = 100;
 const WORD_BYTES: u64 = 8;
 
 /// A word of eight bytes that was read. What a run reads next may depend on it, even if that lies in the same line.
@@ -128,21 +127,13 @@ impl Watching<'_> {
 
     /// The command under the watcher.
     fn text(&self) -> io::Result<String> {
-        let mut text = "exec".to_owned();
-        for word in self.watcher {
-            text += " ";
-            text += &shell_quoted(word);
-        }
-        let _ = write!(text, " {}", shell_quoted(&format!("--reads={}", self.reads.display())));
+        let mut options = vec![format!("--reads={}", self.reads.display())];
         for file in self.files {
             // One that does not exist is none that is read.
-            let told = file.metadata().map_or((0, 0), |told| (told.dev(), told.ino()));
-            let _ = write!(text, " --image={}:{}", told.0, told.1);
+            let (device, inode) = file.metadata().map_or((0, 0), |told| (told.dev(), told.ino()));
+            options.push(format!("--image={device}:{inode}"));
         }
-        Ok(match self.plain {
-            true => format!("{text} -- {}", self.text),
-            false => format!("{text} -- sh -c {}", shell_quoted(self.text)),
-        })
+        Ok(command::under(self.watcher, &options, (self.text, self.plain)))
     }
 }
 

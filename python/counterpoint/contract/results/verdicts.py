@@ -232,6 +232,30 @@ class WatchedReads:
 
 
 @dataclass(frozen=True, slots=True)
+class NestedRecoveries:
+    """Power that failed again in recorded runs of the user's own recovery.
+
+    Attributes:
+        recorded: number of runs of the command that were recorded, each on another image from which it recovers.
+        stored: number of recorded runs that stored something.
+        explored: number of recordings that were explored: of those that do the same, one.
+        unknown: number of recorded runs that could not be explored, because their recordings do not have all that they
+            have done.
+        images: number of different images that power failures in them leave, counted for each recording.
+        failed: number of these images on which the command failed.
+        timed_out: number of these images on which it had not ended in time.
+    """
+
+    recorded: int
+    stored: int
+    explored: int
+    unknown: int
+    images: int
+    failed: int
+    timed_out: int
+
+
+@dataclass(frozen=True, slots=True)
 class Recoveries:
     """The runs of the user's own recovery.
 
@@ -243,6 +267,7 @@ class Recoveries:
         failed: number of images on which the command failed.
         timed_out: number of images on which it had not ended in time.
         watched: what watching its reads has decided; None if they were not watched.
+        nested: what power that failed again in its runs has shown; None if it did not.
     """
 
     command: str
@@ -252,6 +277,7 @@ class Recoveries:
     failed: int
     timed_out: int
     watched: WatchedReads | None
+    nested: NestedRecoveries | None
 
 
 CauseOutcome: TypeAlias = Literal["failed", "timed-out"]
@@ -359,6 +385,20 @@ class Cause:
     kept: tuple[KeptLine, ...]
     kept_lines: int
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryCause:
+    """Why images fail that power failing again leaves, in the recovery.
+
+    Attributes:
+        after: when power failed before that, for the first of these images: the record of the program's trace, then
+            those of the recordings of its recoveries.
+        cause: the cause; its records and places are those of the recovery.
+    """
+
+    after: tuple[int, ...]
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -539,6 +579,8 @@ class Crash(behaviour.Crash):
         recoveries: the runs of the user's own recovery; None if there was none.
         causes: why images fail, for the legal states of a recorded program, the first found first; None for other
             explorations.
+        recovery_causes: why images fail that power failing again during the user's own recovery leaves, in that
+            recovery; empty without.
         by_line: what the images that fail lack, by places of the recorded program, those first that explain the
             failures best; None without places, without a recovery of the user's own, and for legal states.
         attacks: what an attacker achieved, if there was one; None otherwise.
@@ -574,6 +616,7 @@ class Crash(behaviour.Crash):
     stages: tuple[StageTally, ...]
     recoveries: Recoveries | None
     causes: tuple[Cause, ...] | None
+    recovery_causes: tuple[RecoveryCause, ...]
     by_line: tuple[LineLosses, ...] | None
     attacks: Attacks | None
     internal_errors: tuple[str, ...]

@@ -120,7 +120,9 @@ def of_check(reviewed: Review) -> Verdict:
 
 def of_crash(verdict: Crash) -> Verdict:
     """What a crash exploration found: its causes if it has any, else its violations, one for each rule and place."""
-    issues = [_cause(one, verdict.violations) for one in verdict.causes or ()] or list(_violations(verdict.violations))
+    issues = [_cause(one, (), verdict.violations) for one in verdict.causes or ()]
+    issues += [_cause(one.cause, one.after, verdict.violations) for one in verdict.recovery_causes]
+    issues = issues or list(_violations(verdict.violations))
     crashes = units.count_of(verdict.crash_points, "crash", "es")
     summary = {
         None: "Nothing was judged.",
@@ -180,15 +182,20 @@ def _related(places: Mapping[str, Place | None]) -> tuple[tuple[str, At], ...]:
     return tuple((told, at) for told, at in found if at is not None)
 
 
-def _cause(cause: Cause, violations: Sequence[Violation]) -> Issue:
-    again = next((one.reproduce for one in violations if one.crash_event == cause.at_event), None)
+def _cause(cause: Cause, after: Sequence[int], violations: Sequence[Violation]) -> Issue:
+    """A cause in the program, or, where power has failed before at the records `after`, in its recovery."""
+    failures = (*after, cause.at_event)
+    shown = (one.reproduce for one in violations if (one.crash_event, *one.nested_events) == failures)
+    again = next(shown, None)
     at, related = _lost(cause.lost[0]) if cause.lost else _stretch(cause)
     before = _related({"power failed before this": cause.before if at != cause.before else None})
     return Issue(
         rule=cause.kind,
         level="error",
         fails=True,
-        message=cause.sentence + ("" if again is None else f"\nReproduce: {again}"),
+        message=("When power fails again, in the recovery: " if after else "")
+        + cause.sentence
+        + ("" if again is None else f"\nReproduce: {again}"),
         at=None if at is None else _at(at),
         related=(*related, *before),
     )

@@ -156,8 +156,9 @@ pub(in crate::api) struct Crash {
     /// Crash only before the first mark with this text, or the first after that of `from_mark`.
     #[schemars(extend("x-metavar" = "TEXT", "x-help" = "Crash only before this mark of a recorded program."))]
     pub to_mark: Option<String>,
-    /// Cut power again after every step of the recovery, for every durable state that the crashes leave.
-    #[schemars(extend("x-help" = "Cut power again after every step of recovery."))]
+    /// Cut power again after every step of the recovery, for every durable state that the crashes leave; with `recover` and
+    /// `explore` "legal", in a recording of the command on every memory from which it recovers.
+    #[schemars(extend("x-help" = "Cut power again after every step of recovery; with --recover, in a recording of it."))]
     pub nested: bool,
     /// How many times in a row, 1 to 4; 1 if only `nested` is given.
     #[serde(with = "As::<Count>")]
@@ -270,6 +271,8 @@ pub(in crate::api) struct Crash {
     /// A folder in which the files of the first failure are kept.
     #[schemars(extend("x-kind" = "path"))]
     pub recover_keep: Option<String>,
+    /// For `nested` with `recover`: the words that start Valgrind with the tool that records a command.
+    pub recorder: Vec<String>,
     /// For a recorded program: names of functions that only flush or fence, besides the usual ones; causes and
     /// violations are shown at the line that calls them.
     #[schemars(extend("x-flag" = "--wrapper", "x-help" = "A function that only flushes or fences; repeatable."))]

@@ -1,5 +1,6 @@
 //! The result of a crash exploration: `crash --json`.
 
+mod again;
 pub(super) mod names;
 pub(super) mod reproduction;
 
@@ -13,6 +14,7 @@ use crate::design::faults::Fault;
 use crate::parts::PartsList;
 use crate::stats::per_second;
 use crate::user_recovery::{RecoverySettings, Verdict};
+pub use again::{NestedRecoveries, RecoveryCause};
 use reproduction::Reproduction;
 use serde::{Serialize, Serializer};
 
@@ -83,6 +85,8 @@ pub struct Recoveries {
     pub timed_out: u64,
     /// What watching its reads has decided; `None` if they were not watched.
     pub watched: Option<WatchedReads>,
+    /// What power that failed again in its runs has shown; `None` if it did not.
+    pub nested: Option<NestedRecoveries>,
 }
 
 /// What was decided by what the user's own recovery reads.
@@ -101,7 +105,7 @@ impl Recoveries {
     pub(crate) fn none(settings: &RecoverySettings) -> Self {
         let (command, timeout_seconds) = (settings.command.clone(), settings.timeout_seconds);
         let watched = settings.watcher.as_ref().map(|_| WatchedReads::default());
-        Self { command, timeout_seconds, images: 0, runs: 0, failed: 0, timed_out: 0, watched }
+        Self { command, timeout_seconds, images: 0, runs: 0, failed: 0, timed_out: 0, watched, nested: None }
     }
 
     pub(crate) fn coverage(&self) -> String {
@@ -366,6 +370,8 @@ pub struct CrashReport {
     pub recoveries: Option<Recoveries>,
     /// Why images fail, for the legal states of a recorded program, the first found first; null for other explorations.
     pub causes: Option<Vec<Cause>>,
+    /// Why images fail that power failing again during the user's own recovery leaves, in that recovery; empty without.
+    pub recovery_causes: Vec<RecoveryCause>,
     /// What the images that fail lack, by places of the recorded program, those first that explain the failures best; null
     /// without places, without a recovery of the user's own, and for legal states.
     pub by_line: Option<Vec<LineLosses>>,
@@ -428,6 +434,7 @@ impl CrashReport {
             stages: findings.stages,
             recoveries: findings.recoveries,
             causes: None,
+            recovery_causes: Vec::new(),
             by_line: findings.by_line.as_ref().map(|_| Vec::new()),
             lacks: findings.by_line.map(|by_line| by_line.of_schedule(run.schedule.unwrap_or(0))),
             attacks: findings.attacks,

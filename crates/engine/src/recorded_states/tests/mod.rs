@@ -6,6 +6,7 @@ mod classes;
 mod contents;
 mod counters;
 mod marks;
+mod nested;
 mod reference;
 mod sectors;
 mod sizes;

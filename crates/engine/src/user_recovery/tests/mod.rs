@@ -49,6 +49,7 @@ fn settings(command: &str) -> RecoverySettings {
         keep: None,
         jobs: 2,
         watcher: None,
+        recorder: None,
     }
 }
 
@@ -99,17 +100,17 @@ fn files_hold_what_they_held_with_the_lines_that_changed_and_get_it_back() {
     image.rewind().unwrap();
     image.copy_into(&folder.path().join("again")).unwrap();
     assert_eq!(&fs::read(folder.path().join("again/pool")).unwrap()[..70], [&[0; 64][..], b"before"].concat());
-    let kept = image.keep(&folder.path().join("again"), folder.path(), 12).unwrap();
+    let kept = image.keep(&folder.path().join("again"), folder.path(), "crash-12").unwrap();
     assert_eq!(kept, [folder.path().join("crash-12.pool"), folder.path().join("crash-12.pool-2")]);
     assert!(kept.iter().all(|path| path.is_file()));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5, "nothing temporary is left");
     fs::remove_file(&kept[0]).unwrap();
     std::os::unix::fs::symlink(&two, &kept[0]).unwrap();
-    image.keep(&folder.path().join("again"), folder.path(), 12).unwrap();
+    image.keep(&folder.path().join("again"), folder.path(), "crash-12").unwrap();
     assert!(kept[0].symlink_metadata().unwrap().is_file(), "a link is replaced");
     assert_eq!(fs::metadata(&two).unwrap().len(), 100, "a link was followed");
     fs::remove_file(folder.path().join("again/pool-2")).unwrap();
-    image.keep(&folder.path().join("again"), folder.path(), 13).unwrap_err();
+    image.keep(&folder.path().join("again"), folder.path(), "crash-13").unwrap_err();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6, "only the file that was whole is new");
 }
 

@@ -74,6 +74,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         attacks: None,
         lacks: None,
         causes: None,
+        recovery_causes: Vec::new(),
         internal_errors: Vec::new(),
         host: HostFigures::default(),
     }
