@@ -52,6 +52,12 @@ void opened(ThreadId tid, Int fd, UWord flags)
    files_look();
 }
 
+void will_remove(Int folder, const HChar* path)
+{
+   HChar found[PATH_LIMIT + 64];
+   if ((files_opened.count > 0 || files_any()) && readable(folder, path, found)) of_path(found, OPENED, 0, file_changes);
+}
+
 void will_cut(const HChar* path, ULong length)
 {
    HChar found[PATH_LIMIT + 64];

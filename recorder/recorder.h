@@ -226,6 +226,8 @@ void size_begins(File* file, ULong size);
 /* A system call that opens a file by a path is about to be made, and has given a descriptor. */
 void will_open(ThreadId tid, Int folder, const HChar* path, UWord flags);
 void opened(ThreadId tid, Int fd, UWord flags);
+/* A path is about to be removed. */
+void will_remove(Int folder, const HChar* path);
 /* A path is about to be cut to a length. */
 void will_cut(const HChar* path, ULong length);
 

@@ -240,6 +240,8 @@ static void before(ThreadId tid, UInt number, UWord* args, UInt count)
       case __NR_fallocate: will_allocate(args[0], args[1], args[2], args[3]); break;
       case __NR_open: will_open(tid, CURRENT_FOLDER, (const HChar*)args[0], args[1]); break;
       case __NR_openat: will_open(tid, args[0], (const HChar*)args[1], args[2]); break;
+      case __NR_unlink: will_remove(CURRENT_FOLDER, (const HChar*)args[0]); break;
+      case __NR_unlinkat: will_remove(args[0], (const HChar*)args[1]); break;
       case __NR_creat: will_open(tid, CURRENT_FOLDER, (const HChar*)args[0], CREATING); break;
       default: break;
    }

@@ -276,8 +276,8 @@ def left_to_others(out: Path) -> str:
     (replayed,) = replay(trace, ["unencrypted"])
     assert replayed.stats.recorded is not None
     for verdict in (check(trace), crash("unencrypted", trace), replayed.stats.recorded):
-        told = [lack for lack in verdict.lacks if "other processes" in lack or str(began) in lack]
-        require(len(told) == 2 == len(verdict.lacks), f"{verdict} does not say what it lacks")
+        found = [lack for lack in verdict.lacks if "other processes" in lack or str(began) in lack]
+        require(len(found) == 2 == len(verdict.lacks), f"{verdict} does not say what it lacks")
     code, told = record(threads, str(pool))
     require(code == 0 and "warning" not in told, f"a program alone ended with {code}: {told}")
     return "2 refused"
