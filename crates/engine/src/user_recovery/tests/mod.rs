@@ -146,7 +146,7 @@ fn files_are_as_long_as_their_sizes_say() {
     }
     // As before the run, when it was empty.
     assert_eq!(length_after(None, "rewound"), Some((0, 0)));
-    let kept = image.keep(&folder.path().join("none"), folder.path(), 3).unwrap();
+    let kept = image.keep(&folder.path().join("none"), folder.path(), "crash-3").unwrap();
     assert_eq!(kept, [folder.path().join("crash-3.other")]);
 }
 
