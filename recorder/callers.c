@@ -34,8 +34,10 @@ typedef struct {
    UInt number;
 } Stack;
 
-enum { STACKS = 4096 };
-static Stack stacks[STACKS];
+/* A place is reached by some ways again and again: each set has the last few stacks that met there. */
+enum { SETS = 2048, WAYS = 4 };
+static Stack stacks[SETS][WAYS];
+static UChar oldest[SETS];
 static ULong generation = 1;
 
 /* Memory that stacks lay in may be gone, and addresses may have become those of other code. */
@@ -96,8 +98,13 @@ CallersState callers_of(Addr pc, UInt most, const Callers** now, UInt* number)
 {
    ThreadId tid = VG_(get_running_tid)();
    Addr top = VG_(get_SP)(tid);
-   Stack* stack = &stacks[((pc ^ top >> 4) * 0x9e3779b97f4a7c15ULL >> 32) % STACKS];
-   if (!still(stack, tid, pc, top)) unwind(stack, tid, pc, top, most);
+   UInt set = ((pc ^ top >> 4) * 0x9e3779b97f4a7c15ULL >> 32) % SETS;
+   Stack* stack = stacks[set];
+   while (stack < stacks[set] + WAYS && !still(stack, tid, pc, top)) stack++;
+   if (stack == stacks[set] + WAYS) {
+      stack = &stacks[set][oldest[set]++ % WAYS];
+      unwind(stack, tid, pc, top, most);
+   }
    *now = &stack->callers;
    if (stack->callers.count == 0 && given == 0) return CALLERS_HOLD;
    Bool has = stack->epoch == epoch || numbered(stack);
