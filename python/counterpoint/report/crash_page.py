@@ -73,6 +73,8 @@ def outcome(verdict: Crash) -> str:
     failed = verdict.crash_points - verdict.recovered
     if failed:
         return f"{units.number(failed)} of {crashes} that were tried failed."
+    if verdict.recovery_causes:
+        return f"Of {crashes} that were tried every one recovered, but not where power failed again during recovery."
     return f"Of {crashes} that were tried none failed, yet a rule was broken."
 
 
