@@ -119,6 +119,7 @@ def test_lines_that_explain_the_failures_are_a_table(cli: Cli, fake: pytest.Monk
             "failed": failed,
             "timed_out": 0,
             "watched": None,
+            "nested": None,
         }
         one = Crash.from_dict(document | {"by_line": by_line, "recoveries": ran})
         fake.setattr(api, "crash", lambda *_, **__: one)
