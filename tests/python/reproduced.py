@@ -6,7 +6,18 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, Literal
 
-from counterpoint.papers.model import Chart, Claim, ClaimRow, Decision, Figure, Mark, Reproduction, Table
+from counterpoint.papers.model import (
+    Chart,
+    Claim,
+    ClaimRow,
+    Decision,
+    Direction,
+    DirectionRow,
+    Figure,
+    Mark,
+    Reproduction,
+    Table,
+)
 
 WORKLOADS = ("array", "queue", "hash", "btree", "rbtree")
 SIZES = ("64 B", "256 B", "1 KiB", "4 KiB")
@@ -138,10 +149,40 @@ def reproduction() -> Reproduction:
         DEVIATIONS,
         quick=True,
         facts=FACTS,
+        directions=DIRECTIONS,
         command="counterpoint reproduce all --quick --out '<out>'",
     )
 
 
+DIRECTIONS = (
+    Direction(
+        "secpm.f11.fewer",
+        "secpm",
+        "4.2.1",
+        "SecPM <significantly> reduces | the number of NVM writes.",
+        "writes",
+        "secpm < secpm-no-cwr",
+        "right",
+        (DirectionRow("", "secpm < secpm-no-cwr (+33.3 %)", 33.3, "%", "right"),),
+    ),
+    Direction(
+        "secpm.f13.longer",
+        "secpm",
+        "4.2.3",
+        "longer write queue reduces more counter writes",
+        "counter_writes of secpm, % less than secpm-no-cwr",
+        "rises from 8 to 128",
+        "wrong",
+        tuple(
+            DirectionRow(name, f"{change:+.1f} points", change, "points", "right" if change > 0 else "wrong")
+            for name, change in zip(WORKLOADS, (7.5, 7.1, 9.6, 7.0, -11.6), strict=True)
+        ),
+    ),
+    Direction("easy-pm.f5.over", "easy-pm", "IV-B", "up to", "throughput", "a < b", "undecided", ()),
+    Direction(
+        "easy-pm.waits", "easy-pm", "IV-B", "decrease waiting time", "", "", "not measured", (), "no report has it"
+    ),
+)
 SURVIVES = Table(
     "",
     ("mutation", "counters in the cache", "with CWR"),

@@ -204,7 +204,7 @@ def tiny_paper() -> Iterator[None]:
         "calibration": {"transactions": 5, "warmup": 0, "footprint": "256KiB"},
     }
     simulator = Simulator("tiny", "Tiny", (TINY,), read([SHARED], "tiny"))
-    small = Paper(TINY, whole.title, whole.names, (*simulator.decisions, *read(OWN)), document)
+    small = Paper(TINY, whole.title, whole.names, (*simulator.decisions, *read(OWN)), (), document)
 
     def known(name: str) -> Paper:
         return small if name == TINY else paper(name)

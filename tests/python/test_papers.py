@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from conftest import Cli
@@ -23,7 +23,7 @@ import counterpoint as cp
 from counterpoint.papers import charts, claims, declared, interval
 from counterpoint.papers.declared import PAPERS, ChartSpec, ClaimSpec, Scale, experiments, paper
 from counterpoint.papers.interval import estimate
-from counterpoint.papers.model import Claim
+from counterpoint.papers.model import Claim, Sign
 from counterpoint.papers.quantity import METRICS, Document, Key, Quantity, key_of
 from counterpoint.runs.matrix import parse
 from counterpoint.verbs.comparison import COMPARE_WORKLOADS, EASY_PM_WORKLOADS
@@ -370,6 +370,8 @@ def test_every_claim_is_printed_with_what_was_measured(cli: Cli, tmp_path: Path)
             assert any(mark["value"] is not None for mark in chart["marks"]), figure["id"]
             places = {(mark["panel"], mark["x"], mark["series"]) for mark in chart["marks"]}
             assert {(mark["panel"], mark["x"], mark["series"]) for mark in chart["published"]} <= places
+    assert all(entry["verdict"] in get_args(Sign) and entry["shown"] for entry in document["directions"])
+    assert all(entry["rows"] or entry["reason"] for entry in document["directions"])
     keys = {(entry["paper"], entry["key"]) for entry in document["assumptions"]}
     assert keys == {(name, spec.name) for name in PAPERS for spec in paper(name).decisions}
     with cp.Store(store, read_only=True) as kept:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections import Counter
 from dataclasses import replace
@@ -12,8 +13,10 @@ import pytest
 import reproduced
 from conftest import OpenPage
 from reproduced import MANY, MISSES, SCALING, WRITES
+from rich.console import Console
 
 import counterpoint as cp
+from counterpoint.cli import claim_table
 from counterpoint.papers.model import Chart, Mark
 from counterpoint.report import colours, figures, markdown, prose, reproduction
 
@@ -137,7 +140,14 @@ def test_the_page_needs_nothing_beside_itself(page: Path) -> None:
     addresses = {part.split('"')[0] for part in text.split("http")[1:]}
     assert addresses <= {"://www.w3.org/2000/svg", "://www.w3.org/1999/xlink", "s://example.org/paper"}
     written = sorted(item.name for item in page.parent.iterdir())
-    assert written == ["easy-pm.md", "report.html", "reproduction.json", "secpm.md"]
+    assert written == [
+        "easy-pm.directions.md",
+        "easy-pm.md",
+        "report.html",
+        "reproduction.json",
+        "secpm.directions.md",
+        "secpm.md",
+    ]
 
 
 def test_the_page_says_what_was_found(page: Path) -> None:
@@ -156,8 +166,13 @@ def test_the_page_says_what_was_found(page: Path) -> None:
         "Results of no figure",
         "what <code>CWR</code> &lt;i&gt;removes&lt;/i&gt;",
         "program.<wbr>think_<wbr>instructions",
+        "1 right, 1 wrong, 1 undecided, 1 not measured.",
+        "“SecPM &lt;significantly&gt; reduces | the number of NVM writes.”",
+        "right at 4 of 5 (-11.6 to +9.6 points); rbtree: -11.6 points",
+        "no report has it",
     ):
         assert said in text, said
+    assert text.count("✓ right") == text.count("✗ wrong") == 1
     assert text.count("✗ misses") == 1
     assert text.count("✓ holds") == 3
     assert text.count("<details>") == 2, "two figures have charts and tables; the table without a chart is open"
@@ -207,6 +222,30 @@ def test_markdown_has_claims_first() -> None:
     assert "a prediction" in markdown.page(reproduced.reproduction(), "easy-pm")
 
 
+def test_directions_of_a_paper_have_a_page() -> None:
+    text = markdown.directions(reproduced.reproduction(), "secpm")
+    assert "the model shows: 1 right, 1 wrong. [DEVIATIONS.md]" in text
+    assert (
+        '| `secpm.f11.fewer` | 4.2.1 | "SecPM <significantly> reduces \\| the number of NVM writes." | writes |' in text
+    )
+    assert "| rises from 8 to 128 | right at 4 of 5 (-11.6 to +9.6 points); rbtree: -11.6 points | **wrong** |" in text
+    assert "easy-pm" not in text
+    other = markdown.directions(reproduced.reproduction(), "easy-pm")
+    assert "1 undecided, 1 not measured." in other and "|  |  | no report has it | not measured |" in other
+    none = replace(reproduced.reproduction(), directions=())
+    assert 'id="directions"' not in reproduction.render(none)
+
+
+def test_the_screen_has_what_is_not_right() -> None:
+    console = Console(width=200, file=io.StringIO())
+    console.print(claim_table.scorecard(replace(reproduced.reproduction(), facts={"simulations": "7"})))
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert "directions: 1 of 4 right, 1 wrong, 1 undecided, 1 not measured" in shown
+    assert "secpm.f13.longer" in shown and "easy-pm.f5.over" in shown
+    assert "secpm.f11.fewer" not in shown and "easy-pm.waits" not in shown
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 760, 761, 1280])
 def test_the_page_fits_its_reader(open_page: OpenPage, page: Path, width: int) -> None:
@@ -221,7 +260,7 @@ def test_every_link_inside_the_page_leads_somewhere(open_page: OpenPage, page: P
     tab = open_page(page).tab
     links = tab.locator("a[href^='#']")
     targets = {link.get_attribute("href") or "" for link in links.all()}
-    assert {"#secpm.f11", "#easy-pm.f5", "#secpm.others", "#decisions", "#deviations"} <= targets
+    assert {"#secpm.f11", "#easy-pm.f5", "#secpm.others", "#directions", "#decisions", "#deviations"} <= targets
     missing = [target for target in targets if not tab.evaluate("id => !!document.getElementById(id)", target[1:])]
     assert missing == []
     tab.locator("a.mark.misses").click()

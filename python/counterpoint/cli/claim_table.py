@@ -27,6 +27,23 @@ def scorecard(found: Reproduction) -> RenderableType:
                 name = claim.id.removeprefix(f"{paper}.") if place == 0 else ""
                 table.add_row(name, row.at, row.published, row.measured, verdict)
         parts += [table, Text()]
+    if found.directions:
+        parts += [_directions(found), Text()]
     counted = f"{len(found.figures)} figures and tables, {found.facts['simulations']} simulations"
     parts.append(Text(f"{found.held} of {len(found.claims)} claims hold; {counted}"))
     return Group(*parts)
+
+
+def _directions(found: Reproduction) -> Table:
+    """How many statements about effects are right, and those that are wrong or undecided."""
+    signs = found.signs
+    counted = ", ".join(f"{count} {sign}" for sign, count in signs.items() if sign != "right" and count)
+    title = f"directions: {signs['right']} of {len(found.directions)} right"
+    table = Table(title=f"{title}, {counted}" if counted else title, title_justify="left", box=None)
+    for column in ("direction", "section", "expected", "shown", ""):
+        table.add_column(column, overflow="fold")
+    for one in found.directions:
+        if one.verdict in ("wrong", "undecided"):
+            verdict = Text(one.verdict, "red" if one.verdict == "wrong" else "yellow")
+            table.add_row(one.id, one.section, one.expected, one.shown, verdict)
+    return table

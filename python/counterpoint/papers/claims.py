@@ -24,11 +24,10 @@ from importlib import resources
 from typing import Any
 
 from ..runs.matrix import Matrix, Value
-from ..system import units
 from .declared import ClaimSpec
 from .interval import Estimate, estimate
 from .model import Claim, ClaimRow, Interval
-from .quantity import Document, Key
+from .quantity import Document, Key, called
 
 _BY = {"by_tx_size": "tx_size", "by_cores": "cores", "by_design": "design"}
 
@@ -149,7 +148,9 @@ def _points(
     for group in of_seeds[0]:
         values = {name: [one[group][name] for one in of_seeds] for name in of_seeds[0][group]}
         tolerance = entry["tol_by_design"][group] if "tol_by_design" in entry else entry.get("tol", 0)
-        yield _Point(group, _at(axis, group), values, entry[by][group] if by else _single(entry), tolerance)
+        yield _Point(
+            group, called(axis, group) if axis else group, values, entry[by][group] if by else _single(entry), tolerance
+        )
 
 
 def _grouped(
@@ -182,14 +183,8 @@ def _named(matrix: Matrix, spec: ClaimSpec, at: Mapping[str, Value], axis: str |
         key = group[0]
         varies = len(spec.quantity.where.get(key, matrix.axes[key])) > 1
         if varies and key != axis and not set(group) & set(spec.mean_over):
-            told.append(_at(key, str(at[key])))
+            told.append(called(key, at[key]))
     return " ".join(told)
-
-
-def _at(axis: str | None, value: str) -> str:
-    if axis == "tx_size":
-        return units.size(int(value))
-    return units.count_of(int(value), "core") if axis == "cores" else value
 
 
 def _exact(point: _Point, spec: ClaimSpec) -> tuple[str, Any, ClaimRow]:

@@ -13,7 +13,7 @@
     [[decision]]                   # what the paper leaves open, see `decisions`
 
 A figure's file holds what is run, a matrix as `runs.matrix` has it (or several, as tables of `matrix`, each
-with its name), and what is made of it: charts, tables and claims, each a quantity of the runs::
+with its name), and what is made of it: charts, tables, claims and directions, each a quantity of the runs::
 
     name = "Figure 13"
     title = "..."
@@ -29,6 +29,15 @@ with its name), and what is made of it: charts, tables and claims, each a quanti
     x = "workload"
     [[claim]]
     id = "secpm.f11.without-cwr"   # of claims.toml
+    [[direction]]                  # a sentence about an effect, see `directions`
+    id = "secpm.f13.longer-queue"
+    says = "..."                   # as printed
+    metric = "counter_writes"
+    along = "controller.wpq_entries"
+    trend = "rises"                # or "falls", "flat"; or the values of the axis, `order = ["sca", "fca"]`
+
+A statement that no figure measures has `unmeasured`, the reason, instead of a quantity; those that belong to no figure
+are in `paper.toml`.
 
 With `of = "recovery"` the points of a matrix are no runs but recoveries: what a boot of the design on the machine
 costs, as `counterpoint recovery` has it. They run no program, so `workload` is "none".
@@ -158,6 +167,37 @@ class ClaimSpec:
 
 
 @dataclass(frozen=True)
+class DirectionSpec:
+    """A sentence of a paper about an effect, and the sign or order that it says.
+
+    Attributes:
+        id: unique.
+        says: the sentence, as printed; "[...]" where words are left out.
+        section: of the paper.
+        quantity: what it is about.
+        matrix: the name of the matrix that it is measured on.
+        along: the axis along which it says something.
+        trend: of the quantity from the first value of the axis to the last.
+        order: or the values of the axis from the least to the most, those that are not compared in one group.
+        judged: whether it speaks of each point of the other axes, or of some.
+        mean_over: axes of which the mean is taken before anything is compared.
+        unmeasured: why it is not measured; empty where it is.
+    """
+
+    id: str
+    says: str
+    section: str
+    quantity: Quantity
+    matrix: str = ""
+    along: str = ""
+    trend: Literal["", "rises", "falls", "flat"] = ""
+    order: tuple[tuple[Value, ...], ...] = ()
+    judged: Literal["each", "some"] = "each"
+    mean_over: tuple[str, ...] = ()
+    unmeasured: str = ""
+
+
+@dataclass(frozen=True)
 class RecoverabilitySpec:
     """A table of recoverability by stages of a transaction (secpm, Tables 1 and 2).
 
@@ -196,6 +236,7 @@ class Experiment:
     charts: tuple[ChartSpec, ...] = ()
     tables: tuple[TableSpec, ...] = ()
     claims: tuple[ClaimSpec, ...] = ()
+    directions: tuple[DirectionSpec, ...] = ()
     recoverability: tuple[RecoverabilitySpec, ...] = ()
 
 
@@ -208,6 +249,7 @@ class Paper:
         title: as printed.
         names: what values are called in charts.
         decisions: what it leaves open, that of its simulator first.
+        directions: what it says about effects that belong to no figure.
         document: the file.
     """
 
@@ -215,6 +257,7 @@ class Paper:
     title: str
     names: Mapping[str, str]
     decisions: tuple[DecisionSpec, ...]
+    directions: tuple[DirectionSpec, ...]
     document: Mapping[str, Any]
 
 
@@ -224,7 +267,7 @@ def paper(name: str) -> Paper:
     document = _read(name, "paper.toml")
     shared = () if name in PREDICTIONS else simulator_of(name).decisions
     decisions = (*shared, *read(document.get("decision", ())))
-    return Paper(name, document["title"], document.get("names", {}), decisions, document)
+    return Paper(name, document["title"], document.get("names", {}), decisions, _directions(document), document)
 
 
 def experiments(name: str, scale: Scale, changed: Mapping[str, Value] | None = None) -> list[Experiment]:
@@ -264,6 +307,7 @@ def _experiment(shared: Paper, name: str, scale: Scale, changed: Mapping[str, Va
         charts=tuple(_chart(entry) for entry in document.get("chart", ())),
         tables=tuple(TableSpec(**_plain(entry)) for entry in document.get("table", ())),
         claims=tuple(ClaimSpec(**_measuring(entry)) for entry in document.get("claim", ())),
+        directions=_directions(document),
         recoverability=tuple(
             RecoverabilitySpec(**{**entry, "workloads": tuple(sets()[entry["workloads"]])})
             for entry in document.get("recoverability", ())
@@ -302,6 +346,21 @@ def _chart(entry: Mapping[str, Any]) -> ChartSpec:
     if "line" in fields:
         fields["line"] = _measuring(fields["line"])["quantity"]
     return ChartSpec(**fields)
+
+
+def _directions(document: Mapping[str, Any]) -> tuple[DirectionSpec, ...]:
+    """The statements of a file; without a section of their own they have that of its figure."""
+    return tuple(
+        DirectionSpec(
+            **_measuring({"metric": "", "section": document.get("section", ""), **entry})
+            | {"order": tuple(_group(each) for each in entry.get("order", ()))}
+        )
+        for entry in document.get("direction", ())
+    )
+
+
+def _group(each: Value | list[Value]) -> tuple[Value, ...]:
+    return tuple(each) if isinstance(each, list) else (each,)
 
 
 def _measuring(entry: Mapping[str, Any]) -> dict[str, Any]:

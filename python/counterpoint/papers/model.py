@@ -5,9 +5,10 @@ Nothing here computes; the report draws it, the command line prints it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 from ..contract.printed import document
 
@@ -152,6 +153,74 @@ class Claim:
         object.__setattr__(self, "detail", points)
 
 
+Sign: TypeAlias = Literal["right", "wrong", "undecided", "not measured"]
+"""Whether the model shows what a paper says about an effect."""
+
+_FEW = 3
+"""How many points a line has at most."""
+
+
+@dataclass(frozen=True)
+class DirectionRow:
+    """A statement about an effect at one point, such as one workload.
+
+    Attributes:
+        at: the point; empty where the statement has one.
+        shown: what the model shows there, in words.
+        change: from the first value to the last, or the smallest step of an order; None where there is no figure.
+        unit: of the change, `%` or `points`.
+        verdict: whether that is what the paper says.
+    """
+
+    at: str
+    shown: str
+    change: float | None
+    unit: str
+    verdict: Sign
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A sentence of a paper about an effect, and the sign or order that the model shows.
+
+    Attributes:
+        id: its name.
+        paper: the paper's name.
+        section: of the paper.
+        says: the sentence, as printed.
+        measured: the quantity that is looked at, in words; empty where it is not measured.
+        expected: the sign or order, in words; empty where it is not measured.
+        verdict: whether the model shows it.
+        rows: the points one by one.
+        reason: why it is not measured; empty where it is.
+        shown: the points in one line.
+    """
+
+    id: str
+    paper: str
+    section: str
+    says: str
+    measured: str
+    expected: str
+    verdict: Sign
+    rows: tuple[DirectionRow, ...]
+    reason: str = ""
+    shown: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        """Puts the points in one line: a few as they are, else how many are right, and the first ones that are not."""
+        rows, told = self.rows, []
+        if len(rows) > _FEW:
+            rows = tuple(row for row in rows if row.verdict != "right")
+            changes = [row.change for row in self.rows if row.change is not None]
+            span = f" ({min(changes):+.1f} to {max(changes):+.1f} {self.rows[0].unit})" if changes else ""
+            told = [f"right at {len(self.rows) - len(rows)} of {len(self.rows)}{span}"]
+        told += [f"{row.at}: {row.shown}" if row.at else row.shown for row in rows[:_FEW]]
+        if len(rows) > _FEW:
+            told.append(f"and {len(rows) - _FEW} more")
+        object.__setattr__(self, "shown", "; ".join(told) or self.reason)
+
+
 @dataclass(frozen=True)
 class Figure:
     """One figure or table of a paper, reproduced.
@@ -221,6 +290,7 @@ class Reproduction:
         quick: whether small footprints and few transactions were simulated.
         seeds: how many seeds every figure was measured with.
         facts: what was run, under the names a reader looks for.
+        directions: what the papers say about effects, and what the model shows.
         command: the command line that reproduces it.
     """
 
@@ -232,6 +302,7 @@ class Reproduction:
     quick: bool
     seeds: int = 1
     facts: Mapping[str, str] = field(default_factory=dict)
+    directions: tuple[Direction, ...] = ()
     command: str | None = None
 
     @property
@@ -239,10 +310,16 @@ class Reproduction:
         """How many claims hold."""
         return sum(claim.holds for claim in self.claims)
 
+    @property
+    def signs(self) -> dict[Sign, int]:
+        """How many directions are right, wrong, undecided and not measured."""
+        found = Counter(direction.verdict for direction in self.directions)
+        return {sign: found[sign] for sign in get_args(Sign)}
+
     def to_dict(self) -> dict[str, Any]:
         """The document, as `reproduce --json` prints it."""
         found = ReproductionDocument(
-            self.quick, self.seeds, dict(self.facts), self.claims, self.decisions, self.figures
+            self.quick, self.seeds, dict(self.facts), self.claims, self.directions, self.decisions, self.figures
         )
         return document(found)
 
@@ -256,6 +333,7 @@ class ReproductionDocument:
         seeds: how many seeds every figure was measured with.
         facts: what was run, under the names a reader looks for.
         claims: published results and what was measured.
+        directions: what the papers say about effects, and the sign or order that was measured.
         assumptions: what the papers leave open.
         figures: figures and tables of the papers.
     """
@@ -264,5 +342,6 @@ class ReproductionDocument:
     seeds: int
     facts: Mapping[str, str]
     claims: tuple[Claim, ...]
+    directions: tuple[Direction, ...]
     assumptions: tuple[Decision, ...]
     figures: tuple[Figure, ...]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ..runs.matrix import Matrix, Point, Value
+from ..system import units
 
 Document: TypeAlias = Mapping[str, Any]
 """A document as `run --json` prints it."""
@@ -86,6 +87,7 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
     "counter_writes": lambda run: run["nvm"]["counter_writes"],
     "write_bytes": lambda run: run["nvm"]["write_bytes"],
     "reads": lambda run: run["nvm"]["reads"],
+    "counter_evictions": lambda run: run["counter_cache"]["evictions"],
     "counter_reads": lambda run: run["nvm"]["counter_reads"],
     "latency": lambda run: run["transaction_latency_ns"]["mean"],
     "throughput": lambda run: run["throughput_tps"],
@@ -163,6 +165,13 @@ class Quantity:
             return found
         off = figure(runs[base])
         return None if off is None else found - off
+
+
+def called(axis: str, value: Value) -> str:
+    """A value of an axis as people read it."""
+    if axis == "tx_size":
+        return units.size(int(value))
+    return units.count_of(int(value), "core") if axis == "cores" else str(value)
 
 
 def key_of(point: Point) -> Key:

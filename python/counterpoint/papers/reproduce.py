@@ -17,12 +17,12 @@ from ..runs.matrix import Value
 from ..runs.sweeps import SweepProgress
 from ..searches.space import Row
 from ..verbs import catalogue, recoveries
-from . import charts, claims, recoverability
+from . import charts, claims, directions, recoverability
 from .decisions import DecisionSpec
 from .declared import PAPERS, PREDICTIONS, Experiment, Scale, experiments, paper
 from .defaults import ALL
 from .interval import SEEDS_MAX
-from .model import Claim, Decision, Figure, Reproduction
+from .model import Claim, Decision, Direction, Figure, Reproduction
 from .quantity import Document, Key, key_of
 
 SEEDS = 5
@@ -119,6 +119,7 @@ def reproduce(
         quick=quick,
         seeds=len(used),
         facts=_facts(names, documents, scale, used),
+        directions=tuple(direction for name in names for direction in judged_directions(name, measured)),
         command=command,
     )
 
@@ -202,6 +203,17 @@ def judge(measured: Measured) -> list[Claim]:
     return [
         claims.judge(spec, experiment.matrices[spec.matrix], measured.runs[spec.matrix]) for spec in experiment.claims
     ]
+
+
+def judged_directions(name: str, measured: Iterable[Measured]) -> list[Direction]:
+    """What a paper says about effects, with what its experiments show; what belongs to no figure comes last."""
+    of_figures = [
+        directions.judge(spec, name, one.experiment, one.runs)
+        for one in measured
+        if one.experiment.paper == name
+        for spec in one.experiment.directions
+    ]
+    return of_figures + [directions.judge(spec, name, None, {}) for spec in paper(name).directions]
 
 
 def decisions(name: str) -> list[Decision]:

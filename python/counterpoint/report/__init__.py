@@ -146,7 +146,9 @@ def write_crash_page(
 
 
 def write_reproduction(reproduction: Reproduction, folder: str | os.PathLike[str]) -> Path:
-    """Writes `report.html`, each paper as `PAPER.md`, and `reproduction.json` into a folder; returns the page's path.
+    """Writes `report.html`, `reproduction.json`, and of each paper `PAPER.md` and `PAPER.directions.md` into a folder.
+
+    It returns the path of the page.
 
     Args:
         reproduction: the result of `reproduce`.
@@ -161,5 +163,7 @@ def write_reproduction(reproduction: Reproduction, folder: str | os.PathLike[str
     path = prepare_folder(folder)
     for paper in reproduction.papers:
         write_text(path / f"{paper}.md", markdown.page(reproduction, paper))
+        if any(one.paper == paper for one in reproduction.directions):
+            write_text(path / f"{paper}.directions.md", markdown.directions(reproduction, paper))
     write_json(reproduction.to_dict(), path / "reproduction.json")
     return write_text(path / "report.html", page.render(reproduction))

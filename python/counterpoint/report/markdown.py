@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ..papers.model import Claim, Figure, Reproduction, Table
+from ..papers.model import Claim, Direction, Figure, Reproduction, Table
 
 
 def page(reproduction: Reproduction, paper: str) -> str:
@@ -31,6 +32,34 @@ def page(reproduction: Reproduction, paper: str) -> str:
     for figure in figures:
         parts += _figure(figure)
     return "\n\n".join(parts) + "\n"
+
+
+def directions(reproduction: Reproduction, paper: str) -> str:
+    """What a paper says about effects beside what was measured.
+
+    Args:
+        reproduction: what `reproduce` found.
+        paper: the name of one of its papers.
+    """
+    found = [one for one in reproduction.directions if one.paper == paper]
+    counted = Counter(one.verdict for one in found)
+    said = ", ".join(f"{counted[sign]} {sign}" for sign in reproduction.signs if counted[sign])
+    parts = [
+        f"# Directions: {reproduction.papers[paper]}",
+        _head(reproduction, paper),
+        f"What the paper says about effects, and the sign or order that the model shows: {said}. "
+        "[DEVIATIONS.md](DEVIATIONS.md) explains what is wrong.",
+        markdown_table(
+            ("direction", "section", "what", "measured", "expected", "shown", ""),
+            [_direction_row(one) for one in found],
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _direction_row(one: Direction) -> list[str]:
+    verdict = f"**{one.verdict}**" if one.verdict in ("wrong", "undecided") else one.verdict
+    return [f"`{one.id}`", one.section, f'"{one.says}"', one.measured, one.expected, one.shown, verdict]
 
 
 def _head(reproduction: Reproduction, paper: str) -> str:

@@ -57,6 +57,7 @@ def _paper(
         "held": sum(claim.holds for claim in own),
         "figures": [_figure(figure, claims, colour_of) for figure in reproduction.figures if figure.paper == name],
         "others": [claim for claim in own if claim.id not in figure_of],
+        "directions": [direction for direction in reproduction.directions if direction.paper == name],
         "decisions": [_decision(decision) for decision in reproduction.decisions if decision.paper == name],
     }
 
