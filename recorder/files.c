@@ -95,6 +95,16 @@ static Int own_descriptor(const HChar* path)
    return own < 0 ? -1 : own;
 }
 
+Bool path_of_descriptor(Int fd, HChar* path)
+{
+   HChar link[64];
+   VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", fd);
+   SSizeT length = VG_(readlink)(link, path, PATH_LIMIT);
+   if (length <= 0) return False;
+   path[length] = 0;
+   return True;
+}
+
 static void bind(File* file, const struct vg_stat* status, const HChar* link)
 {
    file->device = status->dev;
@@ -134,10 +144,7 @@ File* file_of_descriptor(Int fd, Reason reason)
 
    HChar link[64], path[PATH_LIMIT + 1];
    VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", fd);
-   SSizeT length = VG_(readlink)(link, path, PATH_LIMIT);
-   if (length <= 0) return NULL;
-   path[length] = 0;
-   if (!persistent(&status, path) || !wanted(path, reason)) return NULL;
+   if (!path_of_descriptor(fd, path) || !persistent(&status, path) || !wanted(path, reason)) return NULL;
 
    File* file = again(path);
    if (file != NULL) {
@@ -283,12 +290,8 @@ void files_check_sizes(void (*resized)(File*, ULong))
 void files_renamed(void)
 {
    for (UInt i = 0; i < count; i++) {
-      HChar link[64], path[PATH_LIMIT + 1];
-      if (!files[i]->named || files[i]->gone || files[i]->fd < 0) continue;
-      VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", files[i]->fd);
-      SSizeT length = VG_(readlink)(link, path, PATH_LIMIT);
-      if (length <= 0) continue;
-      path[length] = 0;
+      HChar path[PATH_LIMIT + 1];
+      if (!files[i]->named || files[i]->gone || files[i]->fd < 0 || !path_of_descriptor(files[i]->fd, path)) continue;
       if (VG_(strcmp)(path, files[i]->path) != 0) unrecorded_rename(files[i]->path);
    }
 }

@@ -95,6 +95,8 @@ static const ULong NO_SIZE = ~0ULL;
 
 /* `soft`: the limit of open files that the program shall find; 0: Valgrind's. */
 void files_init(Int soft);
+/* The path of a descriptor, of at most PATH_LIMIT bytes; False if it has none. */
+Bool path_of_descriptor(Int fd, HChar* path);
 /* The file that is open there. One that is not known yet becomes so if it is to be recorded for this reason. */
 File* file_of_descriptor(Int fd, Reason reason);
 File* file_of_memory(Addr base, SizeT length);

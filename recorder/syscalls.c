@@ -25,20 +25,17 @@ static const ULong WHOLE = 1ULL << 62;
 
 static SizeT pages(SizeT length) { return (length + PAGE - 1) & ~(SizeT)(PAGE - 1); }
 
-/* Bytes that a call writes to a descriptor: where, or, if that is negative, at the descriptor's position or at the end. */
-static File* about_to_write(Int fd, Long* offset)
-{
-   File* file = files_any() ? file_of_descriptor(fd, KNOWN) : NULL;
-   if (file == NULL) return NULL;
-   if (*offset < 0) *offset = VG_(lseek)(fd, 0, VKI_SEEK_CUR);
-   if (VG_(fcntl)(fd, VKI_F_GETFL, 0) & VKI_O_APPEND) *offset = file->size;
-   return file;
-}
+/* A recorded file, when a call is about to change it. */
+static File* about_to_change(Int fd) { return files_any() ? file_of_descriptor(fd, KNOWN) : NULL; }
 
+/* Where the bytes go; if that is negative, at the descriptor's position or at the end. */
 static void will_write(Int fd, Long offset, ULong length)
 {
-   File* file = about_to_write(fd, &offset);
-   if (file != NULL && offset >= 0) file_changes(file, offset, offset + length);
+   File* file = about_to_change(fd);
+   if (file == NULL) return;
+   if (offset < 0) offset = VG_(lseek)(fd, 0, VKI_SEEK_CUR);
+   if (VG_(fcntl)(fd, VKI_F_GETFL, 0) & VKI_O_APPEND) offset = file->size;
+   if (offset >= 0) file_changes(file, offset, offset + length);
 }
 
 static void will_write_at(Int fd, const Long* offset, ULong length)
@@ -99,12 +96,8 @@ static void mapped(const UWord* args, Addr base)
       }
    }
    if (protection & VKI_PROT_EXEC) {
-      HChar link[64], path[PATH_LIMIT + 1];
-      VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", fd);
-      SSizeT n = VG_(readlink)(link, path, PATH_LIMIT);
-      if (n <= 0) return;
-      path[n] = 0;
-      code_add(base, length, offset, path);
+      HChar path[PATH_LIMIT + 1];
+      if (path_of_descriptor(fd, path)) code_add(base, length, offset, path);
    }
 }
 
@@ -157,11 +150,8 @@ static void descriptor_synced(Int fd)
    if (file != NULL) {
       all_synced(file);
    } else if (files_any() && VG_(fstat)(fd, &status) == 0 && (status.mode & VKI_S_IFMT) == VKI_S_IFDIR) {
-      HChar link[64], path[PATH_LIMIT + 1];
-      VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", fd);
-      SSizeT length = VG_(readlink)(link, path, PATH_LIMIT);
-      if (length <= 0) return;
-      path[length] = 0;
+      HChar path[PATH_LIMIT + 1];
+      if (!path_of_descriptor(fd, path)) return;
       folder_synced(path);
    } else {
       return;
@@ -171,7 +161,7 @@ static void descriptor_synced(Int fd)
 
 static void will_allocate(Int fd, UWord mode, ULong offset, ULong length)
 {
-   File* file = files_any() ? file_of_descriptor(fd, KNOWN) : NULL;
+   File* file = about_to_change(fd);
    if (file == NULL || file->size == NO_SIZE) return;
    if (mode & (PUNCH_HOLE | ZERO_RANGE)) file_changes(file, offset, offset + length);
    if (mode & (COLLAPSE | INSERT)) file_changes(file, offset, file->size);
@@ -188,7 +178,7 @@ static void allocated(Int fd, UWord mode, ULong offset, ULong length)
 
 static void will_truncate(Int fd, ULong length)
 {
-   File* file = files_any() ? file_of_descriptor(fd, KNOWN) : NULL;
+   File* file = about_to_change(fd);
    if (file != NULL && file->size != NO_SIZE) file_changes(file, length, file->size);
 }
 

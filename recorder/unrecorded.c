@@ -50,15 +50,12 @@ static UInt written_count;
 void unrecorded_write(Int fd)
 {
    struct vg_stat status;
-   HChar link[64], path[PATH_LIMIT + 1];
+   HChar path[PATH_LIMIT + 1];
    if (written_count == WRITTEN_MAX || fd <= 2 || VG_(fstat)(fd, &status) != 0) return;
    if ((status.mode & VKI_S_IFMT) != VKI_S_IFREG) return;
    for (UInt i = 0; i < written_count; i++)
       if (written[i].device == status.dev && written[i].inode == status.ino) return;
-   VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", fd);
-   SSizeT length = VG_(readlink)(link, path, PATH_LIMIT);
-   if (length <= 0) return;
-   path[length] = 0;
+   if (!path_of_descriptor(fd, path)) return;
    written[written_count].device = status.dev;
    written[written_count].inode = status.ino;
    written[written_count++].path = VG_(strdup)("counterpoint.written", path);
