@@ -79,7 +79,7 @@ impl Candidate {
 
     /// The place of the first store that it lacks.
     fn first_lost(&self) -> Option<Site> {
-        self.loss.lost.iter().min_by_key(|lost| lost.step).map(|lost| lost.stored)
+        self.loss.first_lost().map(|lost| lost.stored)
     }
 }
 
@@ -117,8 +117,7 @@ impl First {
                     None
                 }
                 Some(Minimized { loss, moment, torn, scratch }) => {
-                    let first = loss.lost.iter().min_by_key(|lost| lost.step);
-                    let later = first.map(|lost| Later {
+                    let later = loss.first_lost().map(|lost| Later {
                         line: lost.line,
                         step: lost.step,
                         flushed: lost.flushed,

@@ -159,6 +159,11 @@ impl Loss {
         Occasion { marks: self.marks, event: self.record }
     }
 
+    /// The first store that it has lost.
+    pub fn first_lost(&self) -> Option<&Lost> {
+        self.lost.iter().min_by_key(|lost| lost.step)
+    }
+
     /// What it has lost.
     pub fn key(&self) -> Key {
         sites_of(self.lost.iter())

@@ -62,7 +62,7 @@ pub use recorded::{TraceWritten, write_trace};
 pub use recording::{AnnotationKind, Expected, FlushKind, StoreWay};
 pub use sites::{Frame, Sites};
 pub use steps::{Done, FenceBy, FileLine, Pointer, Spot, Step, Steps, StepsRead};
-pub use summary::{CutOff, NO_SIZE, TraceFile, TraceSummary};
+pub use summary::{CutOff, NO_SIZE, TraceFile, TraceSummary, size_in, size_line};
 pub use told::Told;
 
 /// A checked recording. Cheap to share: programs made from it read the source again.

@@ -5,7 +5,7 @@ use super::lacks::sentences;
 use super::mapped_files::{EXTENT_MAX, RegisteredFile};
 use super::recording::{Act, Populated, Recording};
 use crate::kernel::ConfigError;
-use crate::message::{LINE_BYTES, PAGE_BYTES};
+use crate::message::{LINE_BYTES, Line, LineBytes, PAGE_BYTES};
 
 /// What the path of a file begins with that stands for the size of the file before it: its first word.
 pub(super) const SIZE_OF: &str = "size:";
@@ -84,6 +84,16 @@ impl TraceFile {
 
 /// The size of a file that does not exist.
 pub const NO_SIZE: u64 = u64::MAX;
+
+/// The line that holds the size of file number `of`, if a recording has it.
+pub fn size_line(files: &[TraceFile], of: usize) -> Option<Line> {
+    files.get(of + 1).filter(|next| next.is_size()).map(|size| Line::containing(size.base))
+}
+
+/// The size that such a line holds.
+pub fn size_in(bytes: &LineBytes) -> u64 {
+    u64::from_le_bytes(*bytes.first_chunk().expect("a line has a word"))
+}
 
 /// How far a recording without its end is valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, schemars::JsonSchema)]

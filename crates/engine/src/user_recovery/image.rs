@@ -6,7 +6,7 @@ use super::reason;
 use crate::kernel::ConfigError;
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
 use crate::output;
-use crate::trace::{NO_SIZE, TraceBase, TraceFile};
+use crate::trace::{NO_SIZE, TraceBase, TraceFile, size_in, size_line};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::File;
 use std::io;
@@ -45,15 +45,15 @@ pub struct Image {
 impl Image {
     /// Writes `files`, with the contents of `base`, to the new folder `folder`. Errors name the trace `trace`.
     pub fn create(folder: &Path, trace: &str, files: &[TraceFile], base: &TraceBase) -> Result<Self, ConfigError> {
-        let are_there = files.iter().zip(files.iter().skip(1).map(Some).chain([None]));
-        let files: Vec<_> = are_there.filter(|(file, _)| file.is_file() && file.size > 0).collect();
-        if files.is_empty() {
+        let numbers: Vec<usize> = (0..files.len()).filter(|&at| files[at].is_file() && files[at].size > 0).collect();
+        if numbers.is_empty() {
             return Err(ConfigError(format!("recover: {trace} records no files that a command could be given")));
         }
         std::fs::create_dir(folder).map_err(|error| refused(folder, &error))?;
         let mut names = FxHashSet::default();
-        let mut parts = Vec::with_capacity(files.len());
-        for (file, next) in files {
+        let mut parts = Vec::with_capacity(numbers.len());
+        for at in numbers {
+            let file = &files[at];
             let name = name_among(&names, &file.path);
             names.insert(name.clone());
             let path = folder.join(&name);
@@ -66,8 +66,7 @@ impl Image {
             let renamed = !file.path.ends_with(&name);
             let path = if renamed { name.clone() } else { file.path.clone() };
             let (base, end, size) = (file.base, file.base + file.size, Some(file.size));
-            let size_at = next.filter(|next| next.is_size()).map(|size| Line::containing(size.base));
-            parts.push(Part { name, path, file: made, base, end, size_at, size });
+            parts.push(Part { name, path, file: made, base, end, size_at: size_line(files, at), size });
         }
         let mut image = Self { parts, base: base.clone(), different: FxHashMap::default(), shares: true };
         let mut written = Ok(());
@@ -117,7 +116,7 @@ impl Image {
     ) -> Result<(), ConfigError> {
         let copied = folder.join(name);
         let at = files.iter().position(|file| file.path == path);
-        let size_at = at.and_then(|at| files.get(at + 1)).filter(|next| next.is_size());
+        let size_at = at.and_then(|at| size_line(files, at));
         let mut open = || {
             let made = File::options().read(true).write(true).create_new(true).open(&copied)?;
             let size = match existing(&from.join(name))? {
@@ -138,7 +137,6 @@ impl Image {
         };
         let (file, size, extent) = open().map_err(|error| refused(&copied, &error))?;
         let base = at.map_or(u64::MAX, |at| files[at].base);
-        let size_at = size_at.map(|size| Line::containing(size.base));
         self.parts.push(Part {
             name: name.to_owned(),
             path: path.to_owned(),
@@ -216,8 +214,7 @@ impl Image {
     /// Takes the size that `line` holds; false if it holds none.
     fn resize(&mut self, line: Line, bytes: &LineBytes) -> bool {
         let Some(part) = self.parts.iter_mut().find(|part| part.size_at == Some(line)) else { return false };
-        let (size, _) = bytes.split_first_chunk().expect("a line has a word");
-        part.size = Some(u64::from_le_bytes(*size)).filter(|&size| size != NO_SIZE && size <= SIZE_MAX);
+        part.size = Some(size_in(bytes)).filter(|&size| size != NO_SIZE && size <= SIZE_MAX);
         true
     }
 

@@ -13,7 +13,7 @@ use super::watched_reads::SLOWER;
 use super::{Occasion, OwnRecovery, reason, temporary_folder};
 use crate::kernel::{ConfigError, Failure};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
-use crate::trace::{Done, NO_SIZE, Step, Trace, TraceBase};
+use crate::trace::{Done, NO_SIZE, Step, Trace, TraceBase, size_in, size_line};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -288,8 +288,7 @@ impl Recording<'_> {
             }
             let length = found.as_ref().map_or(Ok(NO_SIZE), |found| found.metadata().map(|told| told.len()))?;
             let of = trace.files().iter().position(|file| file.path == path);
-            let sizes = of.and_then(|at| trace.files().get(at + 1)).filter(|next| next.is_size()).map(|size| {
-                let line = Line::containing(size.base);
+            let sizes = of.and_then(|at| size_line(trace.files(), at)).map(|line| {
                 let before = held(&base, line);
                 (size_in(&before), size_in(effect.lines.get(&line).unwrap_or(&before)))
             });
@@ -336,11 +335,6 @@ fn stores(
         left.write_all_at(&bytes[..bytes.len().min((extent - at) as usize)], at)?;
     }
     Ok(true)
-}
-
-/// The size that a line holds.
-fn size_in(bytes: &LineBytes) -> u64 {
-    u64::from_le_bytes(*bytes.first_chunk().expect("a line has a word"))
 }
 
 /// What a program has done.

@@ -3,7 +3,7 @@
 use super::{CrashReport, LineAt, ReportedViolation};
 use crate::attribution::{Place, place_of};
 use crate::message::{Line, Site};
-use crate::trace::Trace;
+use crate::trace::{Trace, size_line};
 
 /// Most lines that a sentence names.
 const TOLD_MAX: usize = 3;
@@ -41,8 +41,7 @@ impl<'a> Names<'a> {
     /// The file whose size a line holds.
     pub fn file_of_size(&self, line: Line) -> Option<&str> {
         let files = self.trace.files();
-        let at = files.iter().position(|file| file.is_size() && file.base == line.address())?;
-        at.checked_sub(1).map(|of| files[of].path.as_str())
+        (0..files.len()).find(|&of| size_line(files, of) == Some(line)).map(|of| files[of].path.as_str())
     }
 
     /// Names the places of a report: those of the lines of its violations, and those of what its images lack.
