@@ -52,14 +52,18 @@ def _decisions(choice: random.Random) -> list[str]:
     """What the papers leave open of programs, cores, circuits and re-encryption."""
     values = {
         "program.log_placement": ("packed", "own-pages"),
+        "program.base": ("cold", "warm"),
         "program.item_metadata": ("beside", "inside"),
         "program.think_load_percent": ("0", "20"),
         "program.think_store_percent": ("0", "10"),
         "program.think_footprint": ("4KiB", "16KiB"),
         "core.flush_overlap": ("overlapped", "one-at-a-time"),
+        "controller.aes_reads": ("own", "shared"),
+        "controller.aes_occupancy": ("line", "block"),
         "controller.aes_pipelined": ("true", "false"),
         "controller.aes_hold": ("until-admitted", "until-encrypted"),
-        "controller.counter_atomic_order": ("overlapped", "serialised"),
+        "controller.counter_atomic_order": ("overlapped", "per-core", "global"),
+        "controller.counter_write": ("line", "counter"),
         "counters.reencrypt_unwritten": ("true", "false"),
     }
     return [f"{key}={choice.choice(among)}" for key, among in values.items()]

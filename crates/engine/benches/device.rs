@@ -4,7 +4,7 @@ use counterpoint_engine::config::Machine;
 use counterpoint_engine::device::Device;
 use counterpoint_engine::kernel::{Ps, Random};
 use counterpoint_engine::layout::MediaLayout;
-use counterpoint_engine::message::{BaseImage, DevicePort, Line, LineBytes, MediaLine, MediaOp};
+use counterpoint_engine::message::{BaseImage, DevicePort, LINE_WORDS, Line, LineBytes, MediaLine, MediaOp};
 use std::sync::Arc;
 
 struct Empty;
@@ -45,7 +45,7 @@ fn issue(bencher: divan::Bencher, with_bytes: bool) {
             let location = device.locate(media);
             let free = &mut free[usize::from(location.bank)];
             now = now.max(*free);
-            *free = device.issue(now, media, location, op, 0).done;
+            *free = device.issue(now, media, location, op, LINE_WORDS, 0).done;
             if with_bytes && op == MediaOp::Write {
                 device.store(media, &[n as u8; 64]);
             }

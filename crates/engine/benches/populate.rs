@@ -1,7 +1,7 @@
 //! How fast a gigabyte of every structure is populated, all of it, on one thread. A run populates only what it reads.
 
 use counterpoint_engine::config::{
-    ByteSize, CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program,
+    ByteSize, CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program, ProgramBase,
 };
 use counterpoint_engine::message::{BaseImage, Line, PAGE_BYTES, ProgramForm};
 use counterpoint_engine::workload::{WORKLOADS, WorkloadConfig, find, plan};
@@ -43,6 +43,7 @@ fn populate(bencher: divan::Bencher<'_, '_>, name: &str, tx_size: u64) {
             footprint: ByteSize(1 << 30),
             footprint_per_core: false,
             core_region: CoreRegion::Packed,
+            base: ProgramBase::Cold,
         },
         banks: None,
         form: ProgramForm::Plain,

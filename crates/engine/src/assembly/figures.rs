@@ -4,6 +4,7 @@ use crate::config::Machine;
 use crate::controller::{Controller, ControllerStats};
 use crate::device::Device;
 use crate::kernel::{Ps, ps_to_ns};
+use crate::message::LINE_WORDS;
 use crate::parts::Design;
 use crate::stats::{CounterCacheReport, Crypto, IntegrityReport, Nvm, WpqReport};
 
@@ -35,6 +36,7 @@ impl Figures {
     ) -> Self {
         let stats = controller.stats(now);
         let media = device.stats();
+        let words = u64::from(LINE_WORDS);
         let transfer = design.media_layout(machine).transfer_bytes();
         let metadata_writes = stats.counter_writes + stats.mac_writes + stats.tree_writes + stats.table_writes;
         let writes = stats.data_writes + stats.log_writes + metadata_writes;
@@ -49,7 +51,7 @@ impl Figures {
                 mac_writes: stats.mac_writes,
                 tree_writes: stats.tree_writes,
                 table_writes: stats.table_writes,
-                write_bytes: writes * transfer,
+                write_bytes: (writes * words - stats.spared_words) * transfer / words,
                 data_reads: stats.data_reads,
                 counter_reads: stats.counter_reads,
                 mac_reads: stats.mac_reads,

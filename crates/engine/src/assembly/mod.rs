@@ -12,6 +12,7 @@ mod line_system;
 pub mod memory_map;
 mod system;
 mod validate;
+mod warm;
 
 pub(crate) use encryption::{boot_codec, encryption_parts};
 pub(crate) use figures::Figures;

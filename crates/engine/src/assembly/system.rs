@@ -2,8 +2,9 @@
 
 use super::encryption_parts;
 use super::memory_map::shadow_region;
+use super::warm::warm;
 use crate::cache::{CacheParts, Hierarchy};
-use crate::config::{Machine, RunConfig};
+use crate::config::{Machine, ProgramBase, RunConfig};
 use crate::controller::{Context, Controller, EncryptionParts, Response};
 use crate::cpu::{Core, CoreContext};
 use crate::device::Device;
@@ -59,11 +60,17 @@ impl<O: Observer> System<O> {
         let encryption = encryption_parts(machine, design, config.seed, &job.base)?;
         let log = job.layouts.iter().map(|layout| Line::containing(layout.log.start)..Line::containing(layout.log.end));
         let cores = job.programs.len() as u16;
+        let mut cache = caches(machine, design, cores, encryption.as_ref())?;
+        let mut controller = Controller::new(machine, encryption, cores, usize::from(device.banks()), log.collect());
+        if machine.program.base == ProgramBase::Warm {
+            let parts = (&mut cache, &mut controller, &device);
+            warm(machine, parts, job.base.as_ref(), &job.layouts, config.seed);
+        }
         Ok(Self {
             queue: Queue::new(),
             cores: (0..cores).zip(job.programs).map(|(id, program)| Core::new(id, machine, program)).collect(),
-            cache: caches(machine, design, cores, encryption.as_ref())?,
-            controller: Controller::new(machine, encryption, cores, usize::from(device.banks()), log.collect()),
+            cache,
+            controller,
             device,
             observer,
             warmup: config.warmup,

@@ -167,6 +167,14 @@ impl Level {
         self.set_bytes(slot, bytes);
     }
 
+    /// Puts a line into `slot` of a cache that nothing has used yet, last used at `stamp`, at most [`Level::lines`]. Whatever
+    /// follows is used later.
+    pub(super) fn insert_used(&mut self, slot: usize, line: Line, bytes: &LineBytes, stamp: u64) {
+        self.insert(slot, line, bytes, 0);
+        self.stamps[slot] = stamp;
+        self.clock = self.lines() as u64;
+    }
+
     /// Empties `slot`.
     pub(super) fn remove(&mut self, slot: usize) {
         self.tags[slot] = EMPTY;

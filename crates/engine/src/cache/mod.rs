@@ -24,8 +24,10 @@ mod parts;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod warm;
 mod writes;
 
 pub use hierarchy::Hierarchy;
 pub use parts::{CacheParts, check, data_slots, host_bytes};
 pub use stats::{CacheCounts, CacheStats};
+pub use warm::Warming;

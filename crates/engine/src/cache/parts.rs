@@ -2,7 +2,7 @@
 
 use super::level::Level;
 use crate::config::{CacheLevel, Machine};
-use crate::kernel::{ConfigError, Ps, ns_to_ps};
+use crate::kernel::{ConfigError, Ps};
 use crate::message::{LINE_BYTES, LineBytes};
 use crate::parts::CachePads;
 
@@ -82,7 +82,7 @@ impl Latency {
         let xor = if pads == CachePads::BootPads { machine.eadr.xor_cycles } else { 0 };
         let [l1, l2, l3] = [&machine.l1, &machine.l2, &machine.l3].map(|level| level.latency_cycles + xor);
         let levels_with_aes = if pads == CachePads::AesAtAccess { machine.eadr.cme_levels } else { 0 };
-        let aes = |levels: u32| Ps::from(levels.min(levels_with_aes)) * ns_to_ps(machine.controller.aes_latency_ns);
+        let aes = |levels: u32| Ps::from(levels.min(levels_with_aes)) * machine.controller.pad_latency();
         let transfer = if machine.l2.shared { ps(l1) + aes(1) } else { ps(l2) + aes(2) - aes(1) };
         Latency {
             l1: ps(l1) + aes(1),

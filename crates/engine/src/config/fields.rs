@@ -209,12 +209,15 @@ mod tests {
             | "counters.reencrypt_unwritten"
             | "controller.counters_overtake"
             | "controller.counter_wpq_merging"
+            | "l1.shared"
             | "l3.shared" => "false",
-            "engine.check_loads" | "l2.shared" | "controller.wpq_issue_when_idle" => "true",
+            "engine.check_loads"
+            | "l2.shared"
+            | "program.footprint_per_core"
+            | "controller.aes_pipelined"
+            | "controller.wpq_issue_when_idle" => "true",
             "controller.policy" => "nvmain-frfcfs",
             "controller.write_acknowledged" => "written",
-            "l1.shared" => "false",
-            "program.footprint_per_core" => "true",
             "eadr.battery" => "write-only",
             "eadr.cme_levels" => "2",
             path if path.ends_with("size_per_core") => "true",
@@ -222,31 +225,30 @@ mod tests {
             "program.log_granularity" => "word",
             "program.log_stores" => "non-temporal",
             "program.log_placement" => "packed",
+            "program.base" => "warm",
             "program.core_region" => "own-banks",
             "core.flush_overlap" => "overlapped",
             "program.item_metadata" => "inside",
-            "controller.aes_pipelined" => "true",
-            "controller.counter_atomic_order" => "serialised",
+            "controller.aes_reads" => "shared",
+            "controller.aes_occupancy" => "block",
+            "controller.counter_atomic_order" => "per-core",
+            "controller.counter_write" => "counter",
             "controller.aes_hold" => "until-encrypted",
             "counters.organisation" => "global",
             "counters.global_register" => "max-scan",
-            "controller.counter_wpq_low_watermark" => "3",
             "controller.counter_wpq_high_watermark" => "7",
-            "controller.counter_wpq_entries" => "16",
             "controller.counter_placement" => "cross-bank",
             "log.cfb_latency" => "paper",
             "log.iv" => "per-bucket",
             "device.mapping" => "page-xor",
             "controller.aes_key_bits" => "256",
-            "counters.minor_bits" => "3",
-            "core.clock_mhz" => "1000",
-            "device.interface_mhz" => "800",
+            "counters.minor_bits" | "controller.counter_wpq_low_watermark" => "3",
+            "core.clock_mhz" | "device.interface_mhz" => "1000",
             "integrity.mac_bits" => "128",
             "integrity.mac_placement" => "ecc",
-            "integrity.tree_arity" => "16",
+            "integrity.tree_arity" | "controller.counter_wpq_entries" => "16",
             "integrity.read_verification" => "speculative",
             "integrity.metadata_cache" => "shared",
-            "integrity.mac_units" => "4",
             "l1.size" | "l2.size" | "l3.size" | "controller.counter_cache_size" | "integrity.metadata_cache_size" => {
                 "128KiB"
             }
@@ -255,7 +257,7 @@ mod tests {
             path if ["_ns", "_bit", "_mw", "_byte", "_per_line"].iter().any(|end| path.ends_with(end)) => "17.5",
             "controller.wpq_high_watermark" => "20",
             "controller.wpq_low_watermark" | "core.width" | "l2.latency_cycles" | "device.banks_per_rank" => "4",
-            path if path.ends_with("ways") => "4",
+            path if path.ends_with("ways") || path == "integrity.mac_units" => "4",
             "controller.wpq_entries" => "64",
             _ => "8",
         }

@@ -1,6 +1,7 @@
 //! Configuration: the schema, the bounds of each value with their reasons, presets (one per paper table), and the run
 //! that a user asks for. Input is text and files; output is a checked [`Machine`] or one error sentence.
 
+mod aes;
 mod bounds;
 mod device;
 mod digest;
@@ -18,6 +19,7 @@ mod size;
 mod tests;
 pub mod toml_file;
 
+pub use aes::BLOCKS_PER_LINE;
 pub use bounds::{BANKS_MAX, CORES_MAX, TRANSACTIONS_MAX, TX_SIZE_MAX, validate, validate_run};
 pub use device::{AddressMapping, Device, WriteRecovery};
 pub use digest::config_digest;
@@ -28,11 +30,11 @@ pub use integrity::{Integrity, MacPlacement, MetadataCache, ReadVerification};
 pub use load::{check_set, check_value, is_section, load_machine, load_machine_for};
 pub use nearest::{nearest, unknown_name};
 pub use presets::{preset, preset_names};
-pub use program::{CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program};
+pub use program::{CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program, ProgramBase};
 pub use schema::{
-    AesHold, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CounterAtomicOrder, CounterOrganisation,
-    CounterPlacement, Counters, Eadr, Engine, FlushOverlap, GlobalRegister, Log, LogIv, Machine, SchedulingPolicy,
-    WriteAcknowledged,
+    AesHold, AesOccupancy, AesReads, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CounterAtomicOrder,
+    CounterOrganisation, CounterPlacement, CounterWrite, Counters, Eadr, Engine, FlushOverlap, GlobalRegister, Log,
+    LogIv, Machine, SchedulingPolicy, WriteAcknowledged,
 };
 pub use size::ByteSize;
 

@@ -50,6 +50,8 @@ pub struct Program {
     pub footprint_per_core: bool,
     /// Where the memory of each core's program is. Decision: no paper says it.
     pub core_region: CoreRegion,
+    /// What the caches and the counter cache hold when the programs begin. Decision: no paper says it.
+    pub base: ProgramBase,
 }
 
 impl Program {
@@ -110,6 +112,18 @@ pub enum CoreRegion {
     /// Each core has banks of its own, the same number for all cores. The log ring begins with the first of them, and
     /// the heap follows it.
     OwnBanksContiguous,
+}
+
+/// What the caches and the counter cache hold when the programs begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgramBase {
+    /// Nothing.
+    Cold,
+    /// Clean lines of the populated structures, of a recorded program those of its files' first contents, and the counter
+    /// blocks of such lines, as earlier random use would have left them. What protects integrity is empty; so is the counter
+    /// cache beside a shadow table or bits that say what is stale.
+    Warm,
 }
 
 /// Where an undo-log entry begins.

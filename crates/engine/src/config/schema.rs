@@ -179,21 +179,27 @@ pub struct Controller {
     /// Whether a counter block that enters the counter write queue replaces an older block of the same address that is
     /// ready and not issued. Decision, swept.
     pub counter_wpq_merging: bool,
+    /// What the write of a counter block moves (counter-atomicity sections 3.2.1 and 6.3.3). Decision.
+    pub counter_write: CounterWrite,
     /// Most reads that the controller keeps in flight.
     #[schemars(range(min = 1, max = 4_096), extend("x-because" = QUEUE))]
     pub read_queue_entries: u32,
     /// Encryption circuits. Each has one line in flight and one staging register. Decision.
     #[schemars(range(min = 1, max = 256), extend("x-because" = AES_UNITS))]
     pub aes_units: u32,
-    /// Decryption circuits for reads. Each has one pad in flight. Decision.
+    /// Decryption circuits for reads, if they do not share those of writes. Each has one pad in flight. Decision.
     #[schemars(range(min = 1, max = 256), extend("x-because" = AES_UNITS))]
     pub aes_read_units: u32,
-    /// Whether a circuit is pipelined by AES rounds: it takes the next line when the one before has left its first round,
-    /// after `aes_latency_ns` divided by the rounds of the key length. Decision.
+    /// Which circuits make the pads of reads. Decision.
+    pub aes_reads: AesReads,
+    /// What a circuit makes in one `aes_latency_ns`. A line is four blocks of AES. Decision.
+    pub aes_occupancy: AesOccupancy,
+    /// Whether a circuit is pipelined by AES rounds: it takes the next line, or block, when the one before has left its first
+    /// round, after `aes_latency_ns` divided by the rounds of the key length. Decision.
     pub aes_pipelined: bool,
     /// How long a write keeps its encryption circuit. Decision.
     pub aes_hold: AesHold,
-    /// Latency of one pad (or of one decryption) in nanoseconds.
+    /// Latency of one pad (or of one decryption), or, with `aes_occupancy = "block"`, of one block of it, in nanoseconds.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = TIMING))]
     pub aes_latency_ns: f64,
     /// Key length in bits.
@@ -201,7 +207,7 @@ pub struct Controller {
     pub aes_key_bits: u32,
     /// Where counter blocks are stored.
     pub counter_placement: CounterPlacement,
-    /// Whether counter-atomic writes of a core overlap (counter-atomicity sections 3.2.2 and 4.1). Decision.
+    /// Whether counter-atomic writes overlap (counter-atomicity sections 3.2.2 and 4.1). Decision.
     pub counter_atomic_order: CounterAtomicOrder,
     /// Most lines of a page under re-encryption in flight at once. Decision.
     #[schemars(range(min = 1, max = 64), extend("x-because" = "a page has 64 lines"))]
@@ -225,6 +231,17 @@ pub enum SchedulingPolicy {
     Dramsim2,
 }
 
+/// What the write of a counter block moves over the bus and programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CounterWrite {
+    /// All 64 bytes.
+    Line,
+    /// The 8-byte counters that differ from the copy that the media hold or that goes before it. Other counters share
+    /// bytes of their block, which is written as with `line`.
+    Counter,
+}
+
 /// When the caches are told that a write is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -246,7 +263,30 @@ pub enum AesHold {
     UntilEncrypted,
 }
 
-/// Whether counter-atomic writes of a core, whose data and counters have separate queues, overlap.
+/// Which circuits make the pads of reads. The papers have "the encryption engine" (counter-atomicity section 5.2.1), and do
+/// not say whether reads and writes wait for each other in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AesReads {
+    /// Circuits of their own, `aes_read_units`.
+    Own,
+    /// The `aes_units` circuits of writes, first come, first served: a read comes when its counter is known, and keeps the
+    /// circuit while that makes its pad.
+    Shared,
+}
+
+/// What a circuit makes in one latency. The papers give a latency (counter-atomicity section 7: 40 ns) and do not say whether
+/// it is that of a line or of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AesOccupancy {
+    /// The pad of a line: four blocks side by side.
+    Line,
+    /// A block of 16 bytes: a line takes four latencies, or, in a pipelined circuit, one latency and three rounds.
+    Block,
+}
+
+/// Whether counter-atomic writes, whose data and counters have separate queues, overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CounterAtomicOrder {
@@ -254,7 +294,10 @@ pub enum CounterAtomicOrder {
     Overlapped,
     /// Each "blocks dependent writes until both the data and counter write accesses are complete" (section 4.1): the
     /// flushes of a core go one after another, as in Figure 8a.
-    Serialised,
+    PerCore,
+    /// The flushes of all cores go one after another: full counter-atomicity "can potentially serialize all write accesses"
+    /// (section 3.2.2).
+    Global,
 }
 
 /// Where the counter block of a page is stored (model.md section 5).

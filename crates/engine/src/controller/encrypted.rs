@@ -6,7 +6,7 @@ use super::encryption::counters::Counters;
 use super::encryption::newest_copy::View;
 use super::encryption::pairs::PairOrder;
 use super::encryption::reencrypt::Rsr;
-use super::in_flight::{Cipher, LogWrite, Origin, Part};
+use super::in_flight::{Cipher, CircuitWaiter, LogWrite, Origin, Part};
 use super::integrity::Integrity;
 use super::interface::EncryptionParts;
 use super::log::manager::{LogManager, Logging};
@@ -135,6 +135,7 @@ impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
             ControllerEvent::CounterReady { slot } => self.counter_ready(slot),
             ControllerEvent::PadReady { slot } => self.pad_ready(slot),
             ControllerEvent::CircuitFree { circuit } => self.engine.circuits.free(circuit),
+            ControllerEvent::ReadRequestsCircuit { slot } => self.engine.circuits.request(CircuitWaiter::Read(slot)),
             ControllerEvent::ReadReady { slot } => self.read_ready(slot),
             ControllerEvent::CounterFetched { slot } => self.counter_arrived(slot),
             ControllerEvent::CounterVerified { slot } => self.counter_fetched(slot),
@@ -155,7 +156,7 @@ impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
 
     /// Performs everything that the handler of an event has marked, until nothing is left:
     ///
-    /// 1. Free AES circuits go to the writes that have waited longest; their counters are incremented.
+    /// 1. Free AES circuits go to the writes and reads that have waited longest; counters of writes are incremented.
     /// 2. A write that is now first in its line requests its counter or its place in a chain, or claims an entry.
     /// 3. The log manager learns that a log line has persisted; a header follows, or held writes may start.
     /// 4. The next line of the page under re-encryption is sent.

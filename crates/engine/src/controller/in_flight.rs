@@ -68,7 +68,7 @@ pub(super) enum Cipher {
 pub(super) enum Stage {
     /// It waits for an earlier write of the same line.
     BehindSameLine,
-    /// It waits for an earlier pair of its core to be queued.
+    /// It waits for an earlier pair to be queued.
     BehindPair,
     /// It waits for the undo entry of its line to persist.
     BehindLog,
@@ -243,6 +243,13 @@ pub(super) struct Writeback {
     pub token: WriteToken,
     /// Writes up to this arrival number came before it.
     pub after: u64,
+}
+
+/// What waits for an AES circuit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CircuitWaiter {
+    Write(u32),
+    Read(u32),
 }
 
 /// What waits for a line of the page under re-encryption.

@@ -2,7 +2,7 @@
 
 use super::queues::wpq::Entry;
 use crate::kernel::Ps;
-use crate::message::{Line, MediaLine, MediaUnit};
+use crate::message::{LINE_WORDS, Line, MediaLine, MediaUnit};
 use std::ops::Range;
 
 /// Counts of one measurement period.
@@ -20,6 +20,8 @@ pub struct ControllerStats {
     pub tree_writes: u64,
     /// Lines of the shadow table that reached the device.
     pub table_writes: u64,
+    /// Words of counter blocks that reached the device which were not written, because they had not changed.
+    pub spared_words: u64,
     /// Entries admitted to the write pending queue.
     pub admitted: u64,
     /// Counter entries that were removed from the queue because a newer one replaced them.
@@ -157,6 +159,7 @@ impl Meter {
             MediaUnit::Data(_) => &mut self.stats.data_writes,
         };
         *written += 1;
+        self.stats.spared_words += u64::from(LINE_WORDS - entry.words);
     }
 
     /// Counts the replacement of an entry for `media` that was admitted in period `epoch` by a newer block.

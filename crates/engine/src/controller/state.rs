@@ -16,7 +16,7 @@ use super::queues::reads::{ReadCheck, Reads};
 use super::queues::schedule::Banks;
 use super::queues::wpq::{Room, Wpq};
 use super::queues::writes::Writes;
-use crate::config::Machine;
+use crate::config::{CounterWrite, Machine};
 use crate::kernel::{Ps, Queue};
 use crate::message::{
     Content, ControllerEvent, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit, MemoryRequest,
@@ -63,18 +63,47 @@ impl Controller {
         let integrity = encryption.as_ref().and_then(|encryption| encryption.integrity.as_ref());
         wpq.registers = integrity.is_some_and(|integrity| integrity.parts.commit == GroupCommit::Registers);
         let check = integrity.map(|_| ReadCheck::new(&machine.integrity));
+        let engine = encryption.map(|parts| EncryptionEngine::new(machine, parts, cores));
+        let mut banks = Banks::new(machine, policy, wpq, banks);
+        if config.counter_write == CounterWrite::Counter {
+            banks.counters_alone = engine.as_ref().and_then(|engine| engine.counters.of_words());
+        }
         Self {
             bytes: machine.engine.bytes,
             reads: Reads::new(config.read_queue_entries, counters::latency(machine), inline, check),
             writes: Writes::default(),
             writebacks: Writebacks::default(),
             admission: Admission::default(),
-            banks: Banks::new(machine, policy, wpq, banks),
+            banks,
             meter: Meter::new(log),
             responses: Vec::with_capacity(64),
             half_written: Vec::new(),
-            engine: encryption.map(|parts| EncryptionEngine::new(machine, parts, cores)),
+            engine,
         }
+    }
+
+    /// Fills the counter cache, which is empty, with the blocks of `lines`, the one that was used last first. Beside a shadow
+    /// table or bits that say what is stale it stays empty, because these are told of each block that is brought.
+    pub fn warm<D: DevicePort>(&mut self, device: &D, lines: impl Iterator<Item = Line>) {
+        let Some(engine) = &self.engine else { return };
+        if engine.counters.store == CounterStore::Inline || engine.leaves_at_once() {
+            return;
+        }
+        let view = View { writes: &self.writes, evictions: &self.admission.evictions, wpq: &self.banks.wpq, engine };
+        let mut filled = engine.counters.cache.clone();
+        let mut empty = filled.slots();
+        for line in lines {
+            if empty == 0 {
+                break;
+            }
+            let id = engine.counters.block(line);
+            let media = MediaLine::counter(id);
+            if filled.has_empty_way(media) && !filled.contains(media) {
+                filled.insert_used(media, view.newest_block(device, id), empty as u64);
+                empty -= 1;
+            }
+        }
+        self.engine.as_mut().expect("it is there").counters.cache = filled;
     }
 
     /// Accepts a request of the caches. Returns the event of its arrival, and its time; a [`Response`] follows that.

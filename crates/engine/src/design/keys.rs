@@ -4,8 +4,8 @@
 use super::draft::Draft;
 use crate::config::{nearest, shown, shown_name, unknown_name};
 use crate::parts::{
-    CachePads, Choice, CounterKind, Domain, DomainReach, DrainPath, EncryptionMode, IntegrityMode, LogMode,
-    RegisterName, ShadowTable, StepName, TreeNodes, TreePersistence, WriteQueues,
+    CachePads, Choice, CounterKind, CounterStore, Domain, DomainReach, DrainPath, EncryptionMode, IntegrityMode,
+    LogMode, RegisterName, ShadowTable, StepName, TreeNodes, TreePersistence, WriteQueues,
 };
 use strum::VariantArray;
 use toml::Value;
@@ -60,6 +60,7 @@ pub(super) enum Needs {
     Contents,
     StaleBits,
     CounterQueue,
+    WholeCounters,
     Split,
     LowestLevels,
     StopLoss,
@@ -103,6 +104,12 @@ impl Needs {
             Needs::CounterQueue => {
                 (encrypted && draft.write_queues == WriteQueues::DataAndCounter, "write_queues = \"data-and-counter\"")
             }
+            Needs::WholeCounters => (
+                encrypted
+                    && draft.counter_store == CounterStore::Region
+                    && matches!(draft.counters, CounterKind::Global | CounterKind::PerLine | OfMachine | OwnOfMachine),
+                "counters = \"global\", \"per-line\", \"of-machine\" or \"own-of-machine\" in their region",
+            ),
             Needs::Split => (
                 encrypted && matches!(draft.counters, Split | OfMachine | OwnOfMachine),
                 "counters = \"split\", \"of-machine\" or \"own-of-machine\"",

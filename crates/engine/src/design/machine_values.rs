@@ -15,6 +15,7 @@ pub(super) const MACHINE_VALUES: &[(&str, Needs)] = &[
     ("controller.counter_wpq_low_watermark", Needs::CounterQueue),
     ("controller.counter_wpq_merging", Needs::CounterQueue),
     ("controller.counter_atomic_order", Needs::CounterQueue),
+    ("controller.counter_write", Needs::WholeCounters),
     ("controller.reencryption_parallelism", Needs::Split),
     ("counters.minor_bits", Needs::Split),
     ("counters.reencrypt_unwritten", Needs::Split),

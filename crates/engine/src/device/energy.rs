@@ -2,43 +2,50 @@
 //!
 //! Decisions: a read that misses the row buffer reads the transfer's bits (512, or 576 with a counter beside the line)
 //! from the array; every access moves them between row buffer and bus; a write programs all of them (a write that
-//! programs only changed bits is not modelled).
+//! programs only changed bits is not modelled). An access of some words of a line moves and programs their share.
 
 use crate::config::Device;
 use crate::kernel::Ps;
-use crate::message::MediaOp;
+use crate::message::{LINE_WORDS, MediaOp};
 
 const FEMTO_PER_PICO: f64 = 1_000.0;
 
-/// Energy per access of a line, in femtojoules, and background power.
+/// Energies of one to eight words.
+type ByWords = [u64; LINE_WORDS as usize];
+
+/// Energy per access, in femtojoules, and background power.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Energy {
-    row_buffer: u64,
-    array_read: u64,
-    array_write: u64,
+    row_buffer: ByWords,
+    array_read: ByWords,
+    array_write: ByWords,
     background_mw: f64,
 }
 
 impl Energy {
-    /// The energies of `device`. `transfer_bytes`: the bytes that one access moves, reads and programs.
+    /// The energies of `device`. `transfer_bytes`: the bytes that an access of a whole line moves, reads and programs.
     pub fn new(device: &Device, transfer_bytes: u64) -> Self {
-        let bits = (transfer_bytes * 8) as f64;
-        let per_line = |pj_per_bit: f64| (pj_per_bit * bits * FEMTO_PER_PICO).round() as u64;
+        let bits = |words: usize| (transfer_bytes * words as u64 * 8) as f64 / f64::from(LINE_WORDS);
+        let by_words = |pj_per_bit: f64| -> ByWords {
+            std::array::from_fn(|place| (pj_per_bit * bits(place + 1) * FEMTO_PER_PICO).round() as u64)
+        };
         Self {
-            row_buffer: per_line(device.row_buffer_pj_per_bit),
-            array_read: per_line(device.array_read_pj_per_bit),
-            array_write: per_line(device.array_write_pj_per_bit),
+            row_buffer: by_words(device.row_buffer_pj_per_bit),
+            array_read: by_words(device.array_read_pj_per_bit),
+            array_write: by_words(device.array_write_pj_per_bit),
             background_mw: device.background_mw,
         }
     }
 
-    /// Energy of one access, in femtojoules.
-    pub fn of_access(&self, op: MediaOp, row_hit: bool) -> u64 {
-        match op {
-            MediaOp::Read if row_hit => self.row_buffer,
-            MediaOp::Read => self.row_buffer + self.array_read,
-            MediaOp::Write => self.row_buffer + self.array_write,
-        }
+    /// Energy of one access of `words` words, in femtojoules.
+    pub fn of_access(&self, op: MediaOp, row_hit: bool, words: u8) -> u64 {
+        let place = usize::from(words) - 1;
+        let array = match op {
+            MediaOp::Read if row_hit => 0,
+            MediaOp::Read => self.array_read[place],
+            MediaOp::Write => self.array_write[place],
+        };
+        self.row_buffer[place] + array
     }
 
     /// Background energy over `elapsed` picoseconds, in femtojoules: one milliwatt is one femtojoule per picosecond.
@@ -62,10 +69,12 @@ mod tests {
         device.row_buffer_pj_per_bit = 1.02;
         device.background_mw = 2.5;
         let energy = Energy::new(&device, LINE_BYTES);
-        assert_eq!(energy.of_access(MediaOp::Read, true), 522_240);
-        assert_eq!(energy.of_access(MediaOp::Read, false), 522_240 + 1_264_640);
-        assert_eq!(energy.of_access(MediaOp::Write, true), 522_240 + 8_611_840);
-        assert_eq!(energy.of_access(MediaOp::Write, false), energy.of_access(MediaOp::Write, true));
+        assert_eq!(energy.of_access(MediaOp::Read, true, 8), 522_240);
+        assert_eq!(energy.of_access(MediaOp::Read, false, 8), 522_240 + 1_264_640);
+        assert_eq!(energy.of_access(MediaOp::Write, true, 8), 522_240 + 8_611_840);
+        // One word of eight.
+        assert_eq!(energy.of_access(MediaOp::Write, true, 1), 65_280 + 1_076_480);
+        assert_eq!(energy.of_access(MediaOp::Write, false, 8), energy.of_access(MediaOp::Write, true, 8));
         // 2.5 mW over 4 ns are 10 pJ.
         assert_eq!(energy.of_background(4_000), 10_000);
     }
@@ -78,7 +87,10 @@ mod tests {
         let [alone, with_counter] =
             [MediaLayout::PLAIN, beside].map(|layout| Energy::new(&device, layout.transfer_bytes()));
         for (op, row_hit) in [(MediaOp::Read, true), (MediaOp::Read, false), (MediaOp::Write, false)] {
-            assert_eq!(with_counter.of_access(op, row_hit) * 64, alone.of_access(op, row_hit) * 72);
+            for words in 1..=LINE_WORDS {
+                let [more, less] = [with_counter, alone].map(|energy| energy.of_access(op, row_hit, words));
+                assert_eq!(more * 64, less * 72);
+            }
         }
         assert_eq!(with_counter.of_background(4_000), alone.of_background(4_000));
     }

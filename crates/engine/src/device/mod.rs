@@ -255,9 +255,17 @@ impl DevicePort for Device {
         self.timing.command_at(now, location, op)
     }
 
-    fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp, not_before: Ps) -> Issued {
+    fn issue(
+        &mut self,
+        now: Ps,
+        media: MediaLine,
+        location: Location,
+        op: MediaOp,
+        words: u8,
+        not_before: Ps,
+    ) -> Issued {
         debug_assert_eq!(location, self.mapping.locate(media));
-        let issued = self.timing.issue(now, location, op, not_before);
+        let issued = self.timing.issue(now, location, op, words, not_before);
         let Bank { stats: of_bank, busy_until } = &mut self.banks[usize::from(location.bank)];
         *(if op == MediaOp::Read { &mut of_bank.reads } else { &mut of_bank.writes }) += 1;
         let stats = &mut self.stats;
@@ -295,7 +303,7 @@ impl DevicePort for Device {
         of_bank.row_hits += u64::from(issued.row_hit);
         of_bank.busy_ps += issued.done.saturating_sub(now.max(*busy_until));
         *busy_until = issued.done.max(*busy_until);
-        stats.access_energy_fj += self.energy.of_access(op, issued.row_hit);
+        stats.access_energy_fj += self.energy.of_access(op, issued.row_hit, words);
         if op == MediaOp::Write {
             self.most_writes.note(media, self.image.count_write(media));
         }

@@ -2,8 +2,8 @@
 //! channels with one data bus. An access is submitted at the current time, and its whole schedule is known at once. It
 //! waits for its bank, so accesses of a bank can be submitted before the bank is free; they are served in that order.
 //!
-//! A read: precharge and activate if its row is not open, tRCD, read command, tCL, one burst on the bus. A write:
-//! likewise, then write command, tCWD, burst, tWP. What gates what is as in NVMain (`SubArray`, `StandardRank`), DRAMSim2
+//! A read: precharge and activate if its row is not open, tRCD, read command, tCL, one burst on the bus. A burst takes as
+//! many cycles as its share of a line, rounded up. A write: likewise, then write command, tCWD, burst, tWP. What gates what is as in NVMain (`SubArray`, `StandardRank`), DRAMSim2
 //! (`MemoryController::update`) and gem5 (`DRAMInterface`), which agree unless the page of decisions says otherwise:
 //!
 //! | after | a read command of the bank | a write command | precharge | of other banks of the rank |
@@ -24,7 +24,7 @@
 
 use crate::config::{Device, WriteRecovery};
 use crate::kernel::{Ps, ns_to_ps};
-use crate::message::{Issued, Location, MediaOp};
+use crate::message::{Issued, LINE_WORDS, Location, MediaOp};
 
 /// Durations of one device, in picoseconds. Each is a whole number of interface cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub(super) struct Durations {
     pub programming: Ps,
     /// From the end of programming until the row may be closed.
     pub recovery: Ps,
-    pub burst: Ps,
+    /// Bursts of one to eight words.
+    pub bursts: [Ps; LINE_WORDS as usize],
 }
 
 impl Durations {
@@ -68,13 +69,16 @@ impl Durations {
             t_rtrs: whole_cycles(device.t_rtrs_ns),
             programming,
             recovery,
-            burst: u64::from(device.burst_cycles) * cycle,
+            bursts: std::array::from_fn(|place| {
+                let words = place as u64 + 1;
+                (u64::from(device.burst_cycles) * words).div_ceil(u64::from(LINE_WORDS)) * cycle
+            }),
         }
     }
 
-    /// Least time between two column commands of a rank.
-    fn columns(&self) -> Ps {
-        self.burst.max(self.t_ccd)
+    /// How long a burst of `words` words occupies the bus.
+    pub fn burst(&self, words: u8) -> Ps {
+        self.bursts[usize::from(words) - 1]
     }
 }
 
@@ -203,10 +207,12 @@ impl Timing {
     }
 
     /// Schedules one access; see [`crate::message::DevicePort::issue`].
-    pub fn issue(&mut self, now: Ps, location: Location, op: MediaOp, not_before: Ps) -> Issued {
+    pub fn issue(&mut self, now: Ps, location: Location, op: MediaOp, words: u8, not_before: Ps) -> Issued {
         debug_assert!(now >= self.latest, "an access at {now} ps was issued after one at {} ps", self.latest);
         self.latest = now;
         let d = self.durations;
+        let length = d.burst(words);
+        let columns = length.max(d.t_ccd);
         let bank = self.banks[usize::from(location.bank)];
         let row_hit = bank.open_row == location.row;
         let command = self.command_at(now, location, op).max(not_before);
@@ -214,13 +220,13 @@ impl Timing {
             let activate = self.activate_at(bank.precharge.max(now), bank);
             self.ranks[usize::from(bank.rank)].add(activate, now, &d);
         }
-        let burst = self.place(now, command, bank, op);
+        let burst = self.place(now, command, bank, op, length);
         let next = match op {
-            MediaOp::Read => burst.command + d.columns(),
-            MediaOp::Write => burst.command + d.columns() + d.programming,
+            MediaOp::Read => burst.command + columns,
+            MediaOp::Write => burst.command + columns + d.programming,
         };
         let precharge = match op {
-            MediaOp::Read => burst.command + d.burst.saturating_sub(d.t_ccd) + d.t_rtp,
+            MediaOp::Read => burst.command + length.saturating_sub(d.t_ccd) + d.t_rtp,
             MediaOp::Write => burst.end + d.programming + d.recovery,
         };
         let read = match op {
@@ -235,7 +241,7 @@ impl Timing {
             MediaOp::Read => burst.end,
             MediaOp::Write => burst.end + d.programming,
         };
-        Issued { command: burst.command, data_end: burst.end, done, next, row_hit }
+        Issued { command: burst.command, burst: length, data_end: burst.end, done, next, row_hit }
     }
 
     /// When a row of `bank` can be activated, if the open one may be closed at `precharge`.
@@ -244,9 +250,9 @@ impl Timing {
         self.ranks[usize::from(bank.rank)].first_from(closed, &self.durations)
     }
 
-    /// Places a burst on the channel's bus: in the first gap whose command is not before `command` and violates no
-    /// turnaround. An access that is issued later may come before an earlier one that still waits for its row.
-    fn place(&mut self, now: Ps, command: Ps, bank: Bank, op: MediaOp) -> Burst {
+    /// Places a burst of `length` on the channel's bus: in the first gap whose command is not before `command` and violates
+    /// no turnaround. An access that is issued later may come before an earlier one that still waits for its row.
+    fn place(&mut self, now: Ps, command: Ps, bank: Bank, op: MediaOp, length: Ps) -> Burst {
         let d = self.durations;
         let latency = match op {
             MediaOp::Read => d.t_cl,
@@ -254,12 +260,11 @@ impl Timing {
         };
         let bursts = &mut self.bursts[usize::from(bank.channel)];
         bursts.retain(|burst| burst.end + d.t_wtr.max(d.t_rtrs).max(d.t_ccd) > now);
-        let mut new =
-            Burst { op, rank: bank.rank, command, start: command + latency, end: command + latency + d.burst };
+        let mut new = Burst { op, rank: bank.rank, command, start: command + latency, end: command + latency + length };
         // Each conflict excludes one interval of start times. Moving to the interval's end until nothing conflicts
         // finds the earliest start, whatever the order of the list.
         while let Some(start) = bursts.iter().find_map(|old| old.pushes(&new, &d, latency)) {
-            new = Burst { command: start - latency, start, end: start + d.burst, ..new };
+            new = Burst { command: start - latency, start, end: start + length, ..new };
         }
         bursts.push(new);
         new
@@ -269,12 +274,11 @@ impl Timing {
 impl Burst {
     /// If this burst conflicts with `new`: the earliest start of `new` that this burst allows.
     fn pushes(&self, new: &Burst, d: &Durations, latency: Ps) -> Option<Ps> {
-        let gap = match (self.rank == new.rank, self.op == new.op) {
-            (true, true) => d.t_ccd.saturating_sub(d.burst),
-            _ => d.t_rtrs,
-        };
-        if new.start < self.end + gap && self.start < new.end + gap {
-            return Some(self.end + gap);
+        let alike = self.rank == new.rank && self.op == new.op;
+        let gap = |first: &Burst| if alike { d.t_ccd.saturating_sub(first.end - first.start) } else { d.t_rtrs };
+        let free = self.end + gap(self);
+        if new.start < free && self.start < new.end + gap(new) {
+            return Some(free);
         }
         if self.rank != new.rank {
             return None;

@@ -12,6 +12,7 @@ mod index;
 mod lists;
 mod prefetch;
 mod random;
+mod shuffle;
 mod slab;
 pub(crate) mod workers;
 
@@ -23,6 +24,7 @@ pub use index::Index;
 pub use lists::Lists;
 pub use prefetch::prefetch;
 pub use random::Random;
+pub use shuffle::Shuffle;
 pub use slab::Slab;
 
 /// A point in simulated time or a duration, in picoseconds.

@@ -3,6 +3,8 @@
 
 /// Bytes in a line.
 pub const LINE_BYTES: u64 = 64;
+/// Words of 8 bytes in a line.
+pub const LINE_WORDS: u8 = 8;
 /// Bytes in a page: the unit that shares one counter block (secpm section 3.4.1).
 pub const PAGE_BYTES: u64 = 4096;
 /// Lines in a page.

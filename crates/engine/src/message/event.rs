@@ -92,6 +92,8 @@ pub enum ControllerEvent {
     ReencryptStep,
     /// The done bit of line `index` of the page under re-encryption is set, in designs that do this in a separate step.
     ReencryptDone { index: u32 },
+    /// The counter of a read is known, and the read asks for an AES circuit, which it shares with writes.
+    ReadRequestsCircuit { slot: u32 },
 }
 
 impl CoreEvent {
@@ -119,7 +121,8 @@ impl ControllerEvent {
             | Self::WriteAccepted { slot }
             | Self::InlineCounterArrives { slot }
             | Self::CounterWritebackArrives { slot }
-            | Self::LogEntryArrives { slot } => u64::from(slot),
+            | Self::LogEntryArrives { slot }
+            | Self::ReadRequestsCircuit { slot } => u64::from(slot),
             Self::TransactionBeginArrives { core } | Self::TransactionEndArrives { core } => u64::from(core),
             Self::CircuitFree { circuit } => u64::from(circuit),
             Self::WriteProgrammed { token } => u64::from(token),

@@ -13,8 +13,8 @@ mod program;
 mod repeated;
 
 pub use address::{
-    CounterBlock, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, MacBlock, MediaLine, MediaUnit, PAGE_BYTES, Page,
-    TreeNode, xor,
+    CounterBlock, LINE_BYTES, LINE_WORDS, LINES_PER_PAGE, Line, LineBytes, MacBlock, MediaLine, MediaUnit, PAGE_BYTES,
+    Page, TreeNode, xor,
 };
 pub use event::{ControllerEvent, CoreEvent, Event};
 pub use observer::{Circuit, CounterCacheAct, NoObserver, Observer};

@@ -24,9 +24,9 @@ pub enum CounterCacheAct {
 /// An AES circuit of the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Circuit {
-    /// A circuit for reads, by number.
+    /// The circuit that makes the pad of a read, by its number among those that reads have.
     Read(u32),
-    /// A circuit for writes, by number.
+    /// The circuit that encrypts a write, by its number among those that writes have.
     Write(u32),
 }
 

@@ -166,6 +166,8 @@ pub struct Location {
 pub struct Issued {
     /// When its column command is sent.
     pub command: Ps,
+    /// How long its data occupies the bus.
+    pub burst: Ps,
     /// When the last beat of data has crossed the bus (read: data arrived; write: the bank accepted it).
     pub data_end: Ps,
     /// When the access is over: at the end of its data, or when the bank has programmed its line.
@@ -199,9 +201,18 @@ pub trait DevicePort {
     /// When an access that is submitted at `now` would have its column command if the data bus were free.
     fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps;
     /// Reserves the bank, bus and rank for one access of `media`, which is at `location`: after the earlier accesses of
-    /// its bank, with a column command no earlier than `not_before`. `now` must not decrease. Counts as an access of a
-    /// data line or counter block.
-    fn issue(&mut self, now: Ps, media: MediaLine, location: Location, op: MediaOp, not_before: Ps) -> Issued;
+    /// its bank, with a column command no earlier than `not_before`. It moves `words` words, from 1 to [`LINE_WORDS`], each
+    /// with its part of what is stored beside the line. `now` must not decrease. Counts as an access of a data line or
+    /// counter block.
+    fn issue(
+        &mut self,
+        now: Ps,
+        media: MediaLine,
+        location: Location,
+        op: MediaOp,
+        words: u8,
+        not_before: Ps,
+    ) -> Issued;
     /// `media` will be accessed soon: the host may bring what it knows of it near. Changes nothing.
     fn prefetch(&self, _media: MediaLine) {}
     /// What is stored for `media`. With bytes switched off the contents are zero but the kind is right.

@@ -184,6 +184,25 @@ fn circuits_take_the_time_where_memory_is_faster() {
 }
 
 #[test]
+fn pads_of_a_boot_take_the_circuits_that_reads_have() {
+    let design = design::find("osiris", Variant::Hardened).unwrap();
+    let time = |sets: &[&str]| {
+        let machine = machine(sets);
+        let memory = Memory::of(&design, &machine);
+        let work = Work { pads: 1_000, ..Work::default() };
+        let sweep = Sweep { visits: Visits::Data { first: Line(0) }, units: 1, scattered: false, work };
+        Clock::new(&machine, design.media_layout(&machine), &memory).time(&sweep).unwrap()
+    };
+    let [one, block] = ["controller.aes_read_units=1", "controller.aes_occupancy=block"];
+    let pipelined = "controller.aes_pipelined=true";
+    assert_eq!(time(&[one]), 1_000.0 * 40_000.0);
+    assert_eq!(time(&[one, block]), 1_000.0 * 160_000.0);
+    assert_eq!(time(&[one, pipelined]), 1_000.0 * 4_000.0);
+    assert_eq!(time(&[one, pipelined, block]), 1_000.0 * 16_000.0);
+    assert_eq!(time(&[one, "controller.aes_units=2", "controller.aes_reads=shared"]), 500.0 * 40_000.0);
+}
+
+#[test]
 fn registers_cost_nothing_unless_counters_are_searched() {
     let design = design::find("osiris", Variant::Hardened).unwrap();
     assert_eq!(registers(&Memory::of(&design, &machine(&[])))[0].work, Work::default());

@@ -9,7 +9,7 @@ use crate::config::Machine;
 use crate::device::Device;
 use crate::kernel::{ConfigError, Ps, Random, ns_to_ps};
 use crate::layout::MediaLayout;
-use crate::message::{DevicePort, MediaLine, MediaOp};
+use crate::message::{DevicePort, LINE_WORDS, MediaLine, MediaOp};
 use crate::recovery::{Lines, Work};
 use crate::trace::EmptyBase;
 use std::cmp::Reverse;
@@ -75,10 +75,8 @@ impl<'a> Clock<'a> {
         let (integrity, controller) = (&self.machine.integrity, &self.machine.controller);
         let busy = work.macs as f64 * ns_to_ps(integrity.mac_latency_ns) as f64
             + work.hashes as f64 * ns_to_ps(integrity.hash_latency_ns) as f64;
-        // A pipelined circuit takes a line in every round (FIPS 197, section 5).
-        let rounds = if controller.aes_pipelined { f64::from(controller.aes_key_bits / 32 + 6) } else { 1.0 };
-        let pads = work.pads as f64 * ns_to_ps(controller.aes_latency_ns) as f64 / rounds;
-        (busy / f64::from(integrity.mac_units)).max(pads / f64::from(controller.aes_read_units))
+        let pads = work.pads as f64 * controller.aes_entrance().unwrap_or(controller.pad_latency()) as f64;
+        (busy / f64::from(integrity.mac_units)).max(pads / f64::from(controller.circuits_for_reads()))
     }
 
     /// Time of the accesses on the device. The controller has as many reads on their way as its read queue has entries, and
@@ -109,7 +107,7 @@ impl<'a> Clock<'a> {
                 }
                 now = queues[of].room_at(now);
                 let location = device.locate(media);
-                queues[of].add(device.issue(now, media, location, op, now).done);
+                queues[of].add(device.issue(now, media, location, op, LINE_WORDS, now).done);
                 accessed += 1;
             });
             due.iter_mut().for_each(|due| due.next_unit());

@@ -181,7 +181,8 @@ pub struct Nvm {
     pub tree_writes: u64,
     /// Number of lines of the shadow table written.
     pub table_writes: u64,
-    /// Bytes written.
+    /// Bytes written. Fewer than those of the lines if only the counters of a block that changed are written
+    /// (`controller.counter_write`).
     pub write_bytes: u64,
     /// Number of data lines read.
     pub data_reads: u64,

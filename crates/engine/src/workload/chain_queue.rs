@@ -14,10 +14,9 @@
 use super::initial::{InitialContents, Part, put_word};
 use super::item;
 use super::nodes::Nodes;
-use super::shuffle::Shuffle;
 use super::structure::{Share, Structure, WriteBound};
 use super::transaction::Transaction;
-use crate::kernel::Random;
+use crate::kernel::{Random, Shuffle};
 use crate::message::{ByteView, LINE_BYTES};
 use std::ops::Range;
 

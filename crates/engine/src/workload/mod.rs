@@ -23,7 +23,6 @@ mod program;
 mod queue;
 mod rbtree;
 mod recovery;
-mod shuffle;
 mod structure;
 mod style;
 #[cfg(test)]

@@ -2,7 +2,9 @@
 //! to counters, pads, queues and pages under re-encryption, a read finds the newest write that was sent before it.
 
 use super::common::cases;
-use counterpoint_engine::config::{self, AesHold, ByteSize, CounterOrganisation, CounterPlacement, Machine, Variant};
+use counterpoint_engine::config::{
+    self, AesHold, AesOccupancy, AesReads, ByteSize, CounterOrganisation, CounterPlacement, Machine, Variant,
+};
 use counterpoint_engine::controller::Response;
 use counterpoint_engine::design::faults::Fault;
 use counterpoint_engine::kernel::Ps;
@@ -97,11 +99,14 @@ fn machines() -> impl Strategy<Value = Machine> {
     // A slow device, so that queues are always full; a slow counter cache.
     let times = (prop::sample::select(&[300.0, 300.0, 3_000.0][..]), prop::sample::select(&[12, 12, 400][..]));
     let hold = prop_oneof![Just(AesHold::UntilAdmitted), Just(AesHold::UntilEncrypted)];
-    let units = (1..5u32, 1..3u32, times, (hold, any::<bool>(), any::<bool>()));
+    let occupancy = prop_oneof![Just(AesOccupancy::Line), Just(AesOccupancy::Block)];
+    let reads_in = prop_oneof![Just(AesReads::Own), Just(AesReads::Shared)];
+    let units = (1..5u32, 1..3u32, times, (hold, any::<bool>(), occupancy, reads_in, any::<bool>()));
     (queue, counters, any::<bool>(), units, 0..3u32, 1..8u32, 1..65u32, 1..4u32, placement).prop_map(
         |((entries, high, low), counters, idle, units, blocks, reads, parallelism, minor_bits, placement)| {
             let ((counter_entries, counter_high, counter_low), merging, organisation) = counters;
-            let (units, read_units, (t_wr, counter_cache_latency), (hold, pipelined, unwritten)) = units;
+            let (units, read_units, (t_wr, counter_cache_latency), aes) = units;
+            let (hold, pipelined, occupancy, reads_in, unwritten) = aes;
             let mut machine = config::preset("small").unwrap();
             machine.device.t_wr_ns = t_wr;
             machine.controller.counter_cache_latency_cycles = counter_cache_latency;
@@ -117,6 +122,7 @@ fn machines() -> impl Strategy<Value = Machine> {
             controller.aes_units = units;
             controller.aes_read_units = read_units;
             (controller.aes_hold, controller.aes_pipelined) = (hold, pipelined);
+            (controller.aes_occupancy, controller.aes_reads) = (occupancy, reads_in);
             controller.counter_cache_size = ByteSize(64 << blocks);
             controller.counter_cache_ways = 1 << blocks.min(1);
             controller.read_queue_entries = reads;

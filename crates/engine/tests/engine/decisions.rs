@@ -3,7 +3,7 @@
 
 use super::common::judge::{assert_holds, crash, everywhere, readings};
 use super::common::{Full, LATE, Times, line, run, times};
-use counterpoint_engine::config::{self, AesHold, CounterAtomicOrder, Machine, Variant};
+use counterpoint_engine::config::{self, AesHold, AesOccupancy, CounterAtomicOrder, Machine, Variant};
 use counterpoint_engine::message::{NoObserver, ProgramForm};
 use counterpoint_engine::workload::{self, WORKLOADS, WorkloadConfig, WorkloadKind};
 use counterpoint_engine::{LineSystem, api, design};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The values of each decision that differ from those of the presets.
-const DECISIONS: [&[&str]; 11] = [
+const DECISIONS: [&[&str]; 17] = [
     &["program.log_placement=own-pages"],
     &["program.core_region=own-banks-contiguous", "device.mapping=bank-contiguous"],
     &["program.core_region=own-banks", "device.mapping=bank-contiguous"],
@@ -21,8 +21,15 @@ const DECISIONS: [&[&str]; 11] = [
     &["controller.aes_hold=until-encrypted"],
     &["controller.aes_hold=until-encrypted", "controller.aes_pipelined=true"],
     &["controller.aes_pipelined=true"],
-    &["controller.counter_atomic_order=serialised"],
+    &["controller.aes_occupancy=block"],
+    &["controller.aes_occupancy=block", "controller.aes_pipelined=true"],
+    // Reads wait for writes that wait for the queue.
+    &["controller.aes_reads=shared", "controller.aes_units=1"],
+    &["controller.counter_atomic_order=per-core"],
+    &["controller.counter_atomic_order=global"],
     &["counters.reencrypt_unwritten=false"],
+    &["program.base=warm"],
+    &["controller.counter_write=counter", "counters.organisation=per-line"],
 ];
 
 /// All decisions at once.
@@ -59,6 +66,34 @@ fn every_design_accepts_every_decision_in_both_readings() {
     for ((request, one), two) in requests.iter().zip(&with_bytes).zip(reports(&requests)) {
         assert_eq!(one["transactions"], 40, "{request}");
         assert_eq!(one["event_digest"], two["event_digest"], "{request}");
+    }
+}
+
+const POLICIES: [&str; 5] = ["continuous", "nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2"];
+
+/// Writes keep the only circuit until they are admitted, reads ask for it, and every queue is as short as it can be.
+#[test]
+fn reads_and_writes_that_share_a_circuit_never_wait_for_each_other_for_ever() {
+    let mut requests = Vec::new();
+    let readings = design::names().flat_map(|name| readings(name).into_iter().map(move |variant| (name, variant)));
+    for (number, (name, variant)) in readings.enumerate() {
+        for (other, policy) in POLICIES.iter().enumerate() {
+            let workload = WORKLOADS[(number + other) % WORKLOADS.len()].name;
+            requests.push(json!({
+                "design": name, "variant": variant.name(), "machine": "small", "cores": 2, "workload": workload,
+                "transactions": 10, "warmup": 0, "set": [
+                    format!("controller.policy={policy}"), "controller.aes_reads=shared", "controller.aes_units=1",
+                    "controller.aes_occupancy=block", "controller.counter_atomic_order=global",
+                    "controller.wpq_entries=2", "controller.wpq_high_watermark=2", "controller.wpq_low_watermark=0",
+                    "controller.counter_wpq_entries=1", "controller.counter_wpq_high_watermark=1",
+                    "controller.read_queue_entries=1", "controller.counter_cache_size=64B",
+                    "controller.counter_cache_ways=1",
+                ],
+            }));
+        }
+    }
+    for (request, report) in requests.iter().zip(reports(&requests)) {
+        assert_eq!(report["transactions"], 20, "{request}: {report}");
     }
 }
 
@@ -158,7 +193,7 @@ fn system(machine: &Machine, name: &str) -> LineSystem<NoObserver> {
 }
 
 #[test]
-fn serialised_pairs_of_a_core_follow_one_another_and_others_overlap() {
+fn ordered_pairs_of_a_core_or_of_all_cores_follow_one_another_and_others_overlap() {
     let pairs = |name: &str, order, cores: [u16; 3]| {
         let mut machine = config::preset("counter-atomicity").unwrap();
         machine.controller.counter_atomic_order = order;
@@ -174,21 +209,27 @@ fn serialised_pairs_of_a_core_follow_one_another_and_others_overlap() {
         let after = times(&mut system).into_iter().map(move |at| ((at - LATE) / once, (at - LATE) % once));
         after.collect::<Vec<_>>()
     };
-    use CounterAtomicOrder::{Overlapped, Serialised};
+    use CounterAtomicOrder::{Global, Overlapped, PerCore};
     assert_eq!(pairs("fca", Overlapped, [0; 3]), [(1, 0), (1, 0), (1, 0)]);
-    assert_eq!(pairs("fca", Serialised, [0; 3]), [(1, 0), (2, 0), (3, 0)]);
-    assert_eq!(pairs("fca", Serialised, [0, 1, 0]), [(1, 0), (1, 0), (2, 0)]);
+    for order in [PerCore, Global] {
+        assert_eq!(pairs("fca", order, [0; 3]), [(1, 0), (2, 0), (3, 0)]);
+    }
+    assert_eq!(pairs("fca", PerCore, [0, 1, 0]), [(1, 0), (1, 0), (2, 0)]);
+    assert_eq!(pairs("fca", Global, [0, 1, 0]), [(1, 0), (2, 0), (3, 0)]);
     // These are no pairs: lines without a counter-atomic variable, pairs of one queue, counters beside their lines.
     for name in ["sca", "secpm", "co-located"] {
-        assert_eq!(pairs(name, Serialised, [0; 3]), pairs(name, Overlapped, [0; 3]), "{name}");
+        for order in [PerCore, Global] {
+            assert_eq!(pairs(name, order, [0, 1, 0]), pairs(name, Overlapped, [0, 1, 0]), "{name}");
+        }
     }
 }
 
 /// When three writes of a page with one circuit are answered, after `LATE` and the latency of the counter cache.
-fn with_one_circuit(hold: AesHold, pipelined: bool) -> (Vec<u64>, Times) {
+fn with_one_circuit(occupancy: AesOccupancy, hold: AesHold, pipelined: bool) -> (Vec<u64>, Times) {
     let mut machine = config::preset("secpm").unwrap();
     let controller = &mut machine.controller;
     (controller.aes_units, controller.aes_hold, controller.aes_pipelined) = (1, hold, pipelined);
+    controller.aes_occupancy = occupancy;
     let t = Times::of(&machine);
     let mut system = system(&machine, "secpm-no-cwr");
     system.read(0, line(0, 0), 1_000);
@@ -202,12 +243,23 @@ fn with_one_circuit(hold: AesHold, pipelined: bool) -> (Vec<u64>, Times) {
 #[test]
 fn circuit_takes_the_next_line_after_its_pad_or_after_its_round() {
     use AesHold::{UntilAdmitted, UntilEncrypted};
+    use AesOccupancy::{Block, Line};
     for (hold, pipelined) in [(UntilAdmitted, false), (UntilAdmitted, true), (UntilEncrypted, false)] {
-        let (answers, t) = with_one_circuit(hold, pipelined);
-        assert_eq!(answers, [t.aes, 2 * t.aes, 3 * t.aes], "{hold:?} {pipelined}");
+        for occupancy in [Line, Block] {
+            let (answers, t) = with_one_circuit(occupancy, hold, pipelined);
+            let pad = match (occupancy, pipelined) {
+                (Line, _) => t.aes,
+                (Block, false) => 4 * t.aes,
+                (Block, true) => t.aes + 3 * t.aes / 10,
+            };
+            assert_eq!(answers, [pad, 2 * pad, 3 * pad], "{occupancy:?} {hold:?} {pipelined}");
+        }
     }
-    let (answers, t) = with_one_circuit(UntilEncrypted, true);
+    let (answers, t) = with_one_circuit(Line, UntilEncrypted, true);
     assert_eq!(answers, [t.aes, t.aes + t.aes / 10, t.aes + t.aes / 5]);
+    let (answers, t) = with_one_circuit(Block, UntilEncrypted, true);
+    let pad = t.aes + 3 * t.aes / 10;
+    assert_eq!(answers, [pad, pad + 4 * t.aes / 10, pad + 8 * t.aes / 10]);
 }
 
 /// The simulated time of a run of `design` on the small machine with `sets`, and its event digest.
@@ -222,10 +274,12 @@ fn time(design: &str, workload: &str, sets: &[&str]) -> (f64, Value) {
 fn each_decision_costs_or_saves_time_where_it_is_meant_to() {
     let contiguous = ["device.mapping=bank-contiguous"];
     // Each case: the design, the values before, the values after, and whether these take more time.
-    let cases: [(&str, &[&str], &[&str], bool); 4] = [
+    let cases: [(&str, &[&str], &[&str], bool); 6] = [
         ("secpm", &contiguous, &["program.core_region=own-banks", contiguous[0]], false),
         ("secpm", &[], &["core.flush_overlap=one-at-a-time"], true),
-        ("fca", &[], &["controller.counter_atomic_order=serialised"], true),
+        ("fca", &[], &["controller.counter_atomic_order=per-core"], true),
+        ("secpm", &[], &["controller.aes_occupancy=block"], true),
+        ("co-located", &["controller.aes_units=1"], &["controller.aes_units=1", "controller.aes_reads=shared"], true),
         ("secpm", &[], &["counters.reencrypt_unwritten=false"], false),
     ];
     for (design, before, after, more) in cases {

@@ -40,7 +40,8 @@ class Nvm:
         mac_writes: number of lines of MACs written; those that lie beside their lines move with these.
         tree_writes: number of nodes of the integrity tree written.
         table_writes: number of lines of the shadow table written.
-        write_bytes: bytes written.
+        write_bytes: bytes written. Fewer than those of the lines if only the counters of a block that changed are
+            written (`controller.counter_write`).
         data_reads: number of data lines read.
         counter_reads: number of counter blocks read.
         mac_reads: number of lines of MACs read.

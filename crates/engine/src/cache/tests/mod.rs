@@ -5,6 +5,7 @@ mod logged;
 mod on_chip;
 mod pads;
 mod random;
+mod warm;
 mod world;
 
 use crate::config::{ByteSize, CacheLevel, Machine, preset};

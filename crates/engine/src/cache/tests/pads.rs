@@ -4,7 +4,7 @@ use super::edges::{fill, fill_dirty, line, store, wakes};
 use super::machine;
 use super::on_chip::{pad_of_slot, parts};
 use crate::cache::{Hierarchy, check, data_slots};
-use crate::config::Machine;
+use crate::config::{AesOccupancy, Machine};
 use crate::message::{Access, CachePort, Line, MemoryRequest, Wake, WriteToken, xor};
 use crate::parts::CachePads;
 use std::collections::HashSet;
@@ -97,6 +97,21 @@ fn each_level_takes_its_exclusive_or_or_its_decryption_once() {
     assert_eq!(of(CachePads::AesAtAccess, 1), ([41_000, 45_000, 60_000, 4_000], 40_000));
     assert_eq!(of(CachePads::AesAtAccess, 2), ([41_000, 85_000, 100_000, 44_000], 40_000));
     assert_eq!(of(CachePads::AesAtAccess, 3), ([41_000, 85_000, 140_000, 44_000], 40_000));
+}
+
+#[test]
+fn level_takes_as_long_for_a_line_as_a_circuit_of_the_controller() {
+    let of = |occupancy, pipelined| {
+        let mut machine = encrypting(WIDER, 1);
+        (machine.controller.aes_occupancy, machine.controller.aes_pipelined) = (occupancy, pipelined);
+        let c = Hierarchy::new(&machine, 1, parts(CachePads::AesAtAccess, true)).unwrap();
+        (c.first_level_latency(), c.store_occupancy())
+    };
+    assert_eq!([false, true].map(|pipelined| of(AesOccupancy::Line, pipelined)), [(41_000, 40_000); 2]);
+    assert_eq!(
+        [false, true].map(|pipelined| of(AesOccupancy::Block, pipelined)),
+        [(161_000, 160_000), (53_000, 52_000)]
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::metadata_cache::MetadataCache;
 use crate::config::{Machine, MetadataCache as MetadataPlacement};
 use crate::kernel::{Ps, Slab};
 use crate::layout::{Coverage, MetadataShape};
-use crate::message::{CounterBlock, DevicePort, Line, LineBytes};
+use crate::message::{CounterBlock, DevicePort, LINE_WORDS, Line, LineBytes};
 use crate::parts::{Counter, CounterScheme, CounterStore, CounterUpdate, Encryption};
 use std::sync::Arc;
 
@@ -82,6 +82,12 @@ impl Counters {
             fetching: Vec::with_capacity(32),
             spare: Vec::new(),
         }
+    }
+
+    /// The scheme, if a block in the region of counters has a whole word for each of its counters and nothing else.
+    pub fn of_words(&self) -> Option<Arc<dyn CounterScheme>> {
+        let words = self.scheme.counter_bytes() == 8 && self.coverage.lines() == usize::from(LINE_WORDS);
+        (self.store == CounterStore::Region && words).then(|| Arc::clone(&self.scheme))
     }
 
     /// The block that has the counter of `line`.

@@ -135,6 +135,22 @@ impl MetadataCache {
         dirty.map(|slot| (self.media_of(slot), &self.blocks[slot]))
     }
 
+    /// Whether a way in the set of `media` is empty.
+    pub fn has_empty_way(&self, media: MediaLine) -> bool {
+        let first = self.first_of(media);
+        self.tags[first..first + self.ways].contains(&EMPTY)
+    }
+
+    /// Puts the clean block `media` into an empty way of a cache that nothing has used yet, last used at `stamp`, at most
+    /// [`MetadataCache::slots`]. Whatever follows is used later.
+    pub fn insert_used(&mut self, media: MediaLine, block: LineBytes, stamp: u64) {
+        debug_assert!(self.has_empty_way(media));
+        self.insert(media, block);
+        let slot = self.find(media).expect("it has just been inserted");
+        self.used[slot] = stamp;
+        self.clock = self.slots() as u64;
+    }
+
     /// Inserts the block `media`; returns the block that was evicted, if any.
     pub fn insert(&mut self, media: MediaLine, block: LineBytes) -> Option<Evicted> {
         debug_assert!(!self.contains(media));

@@ -5,8 +5,9 @@
 //! Decision: a counter block enters only after its data. Otherwise there could be a deadlock: a counter queue full of
 //! counters whose data finds no room, and a data queue full of data whose counters find no room.
 //!
-//! If the machine says so, the pairs of a core go one after another: each begins when both parts of the one before are
-//! queued, from when on they survive (sections 3.2.2 and 4.1, Figure 8a).
+//! If the machine says so, the pairs of a core, or of all cores, go one after another: each begins when both parts of the
+//! one before are queued, from when on they survive (sections 3.2.2 and 4.1, Figure 8a). The first is the oldest write of
+//! its line, and those behind it hold no circuit and no entry, so it never waits for one of them.
 
 use super::super::encrypted::Encrypted;
 use super::super::in_flight::{Cipher, CounterClaim, CounterWaiter, Origin, Stage, Write};
@@ -15,22 +16,33 @@ use crate::message::{CoreId, DevicePort, Line, LineBytes, MediaLine, Observer};
 use crate::parts::{Admit, Counter};
 use std::collections::VecDeque;
 
-/// The pairs of each core in the order in which their turns in their lines came. The first is on its way, the others
-/// wait for it. Empty if pairs overlap.
+/// The pairs of each core, or of all cores in one list, in the order in which their turns in their lines came. The first of
+/// a list is on its way, the others wait for it. No list if pairs overlap.
 #[derive(Clone)]
 pub(in crate::controller) struct PairOrder {
-    of_core: Vec<VecDeque<u32>>,
+    order: CounterAtomicOrder,
+    lists: Vec<VecDeque<u32>>,
 }
 
 impl PairOrder {
     pub fn new(order: CounterAtomicOrder, cores: u16) -> Self {
-        let serialised = order == CounterAtomicOrder::Serialised;
-        Self { of_core: vec![VecDeque::new(); if serialised { usize::from(cores) } else { 0 }] }
+        let lists = match order {
+            CounterAtomicOrder::Overlapped => 0,
+            CounterAtomicOrder::PerCore => usize::from(cores),
+            CounterAtomicOrder::Global => 1,
+        };
+        Self { order, lists: vec![VecDeque::new(); lists] }
+    }
+
+    /// The list that has the pairs of `core`, if they do not overlap.
+    fn list_of(&mut self, core: CoreId) -> Option<&mut VecDeque<u32>> {
+        let list = if self.order == CounterAtomicOrder::Global { 0 } else { usize::from(core) };
+        self.lists.get_mut(list)
     }
 
     /// Whether the pair of `core` in `slot`, whose turn in its line has come, must wait for another one.
     fn waits(&mut self, core: CoreId, slot: u32) -> bool {
-        let Some(pairs) = self.of_core.get_mut(usize::from(core)) else { return false };
+        let Some(pairs) = self.list_of(core) else { return false };
         if !pairs.contains(&slot) {
             pairs.push_back(slot);
         }
@@ -39,7 +51,7 @@ impl PairOrder {
 
     /// Handles that the write of `core` in `slot` is queued. Returns the pair that was waiting for it.
     pub fn queued(&mut self, core: CoreId, slot: u32) -> Option<u32> {
-        let pairs = self.of_core.get_mut(usize::from(core))?;
+        let pairs = self.list_of(core)?;
         if pairs.front() != Some(&slot) {
             return None;
         }
@@ -49,7 +61,7 @@ impl PairOrder {
 }
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
-    /// Whether the write in `slot` is a pair that must wait for an earlier one of its core.
+    /// Whether the write in `slot` is a pair that must wait for an earlier one.
     pub fn waits_for_pair(&mut self, slot: u32) -> bool {
         let Write { origin, core, counter_atomic, .. } = self.memory.writes[slot];
         let Some(core) = core else { return false };

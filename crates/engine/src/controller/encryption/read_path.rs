@@ -6,7 +6,8 @@ use super::super::in_flight::{CounterWaiter, LineWaiter, Origin, Read};
 use super::super::interface::Response;
 use crate::kernel::{Ps, prefetch};
 use crate::message::{
-    Circuit, Content, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer, xor,
+    Circuit, Content, ControllerEvent, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer,
+    xor,
 };
 use crate::parts::{Counter, CounterStore};
 
@@ -138,18 +139,34 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     }
 
     fn counter_known_at(&mut self, slot: u32, known: Ps) {
-        let Read { line, blank, .. } = self.memory.reads[slot];
-        let pad_at = if blank {
-            known
+        let read = &mut self.memory.reads[slot];
+        read.counter_at = Some(known);
+        if read.blank {
+            read.pad_at = Some(known);
+            self.memory.finish_read_if_known(slot);
+        } else if self.engine.circuits.are_shared() {
+            self.memory.queue.schedule(known, ControllerEvent::ReadRequestsCircuit { slot });
         } else {
-            let latency = self.engine.circuits.pad;
-            let (circuit, done) = self.engine.circuits.read_pad(known);
-            self.memory.observer.pad(line, Circuit::Read(circuit), done - latency, done);
-            self.memory.meter.count_pad(latency);
-            done
-        };
-        self.memory.reads[slot].counter_at = Some(known);
-        self.memory.reads[slot].pad_at = Some(pad_at);
+            let (circuit, begun) = self.engine.circuits.read_pad(known);
+            self.begin_read_pad(slot, circuit, begun);
+        }
+    }
+
+    /// Makes the pad of the read in `slot` in a circuit of writes, from now on.
+    pub fn share_circuit(&mut self, slot: u32) {
+        let now = self.memory.now();
+        let (circuit, occupied) = self.engine.circuits.occupy_for_read();
+        self.memory.queue.schedule(now + occupied, ControllerEvent::CircuitFree { circuit });
+        self.begin_read_pad(slot, circuit, now);
+    }
+
+    /// Makes the pad of the read in `slot` in `circuit`, from the time `begun` on.
+    fn begin_read_pad(&mut self, slot: u32, circuit: u32, begun: Ps) {
+        let latency = self.engine.circuits.pad;
+        let read = &mut self.memory.reads[slot];
+        read.pad_at = Some(begun + latency);
+        self.memory.observer.pad(read.line, Circuit::Read(circuit), begun, begun + latency);
+        self.memory.meter.count_pad(latency);
         self.memory.finish_read_if_known(slot);
     }
 

@@ -1,7 +1,9 @@
 //! A write from its arrival until its pad is ready (model.md section 4; secpm Figures 6 and 7).
 
 use super::super::encrypted::Encrypted;
-use super::super::in_flight::{Cipher, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write};
+use super::super::in_flight::{
+    Cipher, CircuitWaiter, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write,
+};
 use crate::kernel::Ps;
 use crate::message::{Circuit, ControllerEvent, DevicePort, Line, LineBytes, MediaLine, Observer, xor};
 use crate::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
@@ -108,13 +110,20 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Requests an AES circuit for the write in `slot`, which can be encrypted.
     pub fn request_circuit(&mut self, slot: u32) {
         self.memory.writes[slot].stage = Stage::AwaitsCircuit;
-        self.engine.circuits.request(slot);
+        self.engine.circuits.request(CircuitWaiter::Write(slot));
     }
 
-    /// Gives free circuits to the writes that have waited longest. If a write must append its counter block separately,
-    /// that is admitted before the next write takes a circuit.
+    /// Gives free circuits to what has waited longest. If a write must append its counter block separately, that is admitted
+    /// before the next line takes a circuit.
     pub fn hand_out_units(&mut self) {
-        while let Some(slot) = self.engine.circuits.take_waiting() {
+        while let Some(waiter) = self.engine.circuits.take_waiting() {
+            let slot = match waiter {
+                CircuitWaiter::Write(slot) => slot,
+                CircuitWaiter::Read(slot) => {
+                    self.share_circuit(slot);
+                    continue;
+                }
+            };
             match self.engine.cipher_of(self.memory.writes[slot].origin) {
                 Cipher::Feedback(_) => self.begin_feedback(slot),
                 Cipher::Counter => self.begin_pad(slot),
@@ -157,7 +166,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Gives a free circuit to the write in `slot` for the time `latency`.
     pub fn occupy_circuit(&mut self, slot: u32, latency: Ps) {
         self.memory.meter.count_pad(latency);
-        let (circuit, round) = self.engine.circuits.occupy(slot);
+        let (circuit, entrance) = self.engine.circuits.occupy(slot);
         let increment = self.memory.writes.next_increment();
         let now = self.memory.now();
         let write = &mut self.memory.writes[slot];
@@ -166,8 +175,8 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         write.circuit = circuit;
         self.memory.observer.pad(write.line, Circuit::Write(circuit), now, now + latency);
         self.memory.queue.schedule(now + latency, ControllerEvent::PadReady { slot });
-        if let Some(round) = round {
-            self.memory.queue.schedule(now + round, ControllerEvent::CircuitFree { circuit });
+        if let Some(entrance) = entrance {
+            self.memory.queue.schedule(now + entrance, ControllerEvent::CircuitFree { circuit });
         }
     }
 

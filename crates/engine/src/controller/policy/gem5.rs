@@ -23,14 +23,13 @@ pub(super) struct Gem5 {
     next_column: Ps,
     /// How long before its column command an access is chosen: the time to close and open a row.
     lead: Ps,
-    /// Least time between two column commands.
+    /// Least time between two column commands, if no burst takes longer.
     column: Ps,
 }
 
 impl Gem5 {
     pub fn new(machine: &Machine) -> Self {
         let device = &machine.device;
-        let burst = u64::from(device.burst_cycles) * device.interface_cycle_ps();
         Self {
             counters_overtake: machine.controller.counters_overtake,
             writing: false,
@@ -39,7 +38,7 @@ impl Gem5 {
             pressed: false,
             next_column: 0,
             lead: ns_to_ps(device.t_rp_ns) + ns_to_ps(device.t_rcd_ns),
-            column: burst.max(ns_to_ps(device.t_ccd_ns)),
+            column: ns_to_ps(device.t_ccd_ns),
         }
     }
 
@@ -133,7 +132,7 @@ impl Schedule for Gem5 {
     }
 
     fn issued(&mut self, choice: &Choice, issued: &Issued) {
-        self.next_column = issued.command + self.column;
+        self.next_column = issued.command + issued.burst.max(self.column);
         self.written += usize::from(choice.request.op() == MediaOp::Write);
     }
 }

@@ -10,7 +10,9 @@ use super::schedule::Banks;
 use super::wpq::Arrival;
 use super::writes::Writes;
 use crate::kernel::{Ps, Queue};
-use crate::message::{ControllerEvent, DevicePort, Event, LineBytes, MediaLine, Observer, WriteToken};
+use crate::message::{
+    Content, ControllerEvent, DevicePort, Event, LINE_WORDS, LineBytes, MediaLine, MediaUnit, Observer, WriteToken,
+};
 
 /// The parts of the controller that every machine has, together with what they work on during an event.
 pub(in crate::controller) struct Memory<'a, D, O: ?Sized> {
@@ -116,6 +118,20 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         if self.banks.conventions.merges_writes { self.banks.wpq.superseded(media) } else { None }
     }
 
+    /// Number of words that the write of the entry in `slot` moves, which goes next: all of a line, and of a counter block
+    /// whose counters are written alone those that are not as the write before it leaves them. It moves one at least.
+    pub fn words_of(&self, slot: u32) -> u8 {
+        let Banks { wpq, counters_alone, .. } = &*self.banks;
+        let entry = wpq.entry(slot);
+        let (Some(scheme), MediaUnit::Counter(id)) = (counters_alone, entry.media.unit()) else { return LINE_WORDS };
+        let before = match (wpq.before(slot), self.device.content(entry.media)) {
+            (Some(before), _) => before.bytes,
+            (None, Content::Stored(block)) => *block,
+            (None, _) => scheme.initial(self.device.populated_mask(scheme.coverage().numbers_of(id))),
+        };
+        changed_words(&before, &entry.bytes).max(1)
+    }
+
     /// Must be called before an entry enters or leaves the write pending queue.
     pub fn account_occupancy(&mut self) {
         self.meter.account_occupancy(self.queue.now(), self.banks.wpq.len());
@@ -171,4 +187,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
             self.queue.schedule(at.max(self.now()), ControllerEvent::ReadReady { slot });
         }
     }
+}
+
+/// In how many words two blocks differ.
+fn changed_words(one: &LineBytes, other: &LineBytes) -> u8 {
+    let (one, other) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+    one.iter().zip(other).filter(|(one, other)| one != other).count() as u8
 }

@@ -7,7 +7,9 @@ use super::memory::Memory;
 use super::wpq::Wpq;
 use crate::config::{Machine, WriteAcknowledged};
 use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
-use crate::message::{ControllerEvent, DevicePort, Event, Issued, Location, MediaOp, Observer};
+use crate::message::{ControllerEvent, DevicePort, Event, Issued, LINE_WORDS, Location, MediaOp, Observer};
+use crate::parts::CounterScheme;
+use std::sync::Arc;
 
 /// A read that waits for its bank.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +78,8 @@ pub(in crate::controller) struct Banks {
     pub acknowledges_written: bool,
     /// Added to the end of data, in picoseconds.
     answer_latency: Ps,
+    /// The scheme of the counters of which only those that changed are written; `None` if whole blocks are.
+    pub counters_alone: Option<Arc<dyn CounterScheme>>,
 }
 
 impl Banks {
@@ -91,6 +95,7 @@ impl Banks {
             flushing: false,
             acknowledges_written: machine.controller.write_acknowledged == WriteAcknowledged::Written,
             answer_latency: ns_to_ps(machine.controller.answer_latency_ns),
+            counters_alone: None,
         }
     }
 
@@ -263,10 +268,11 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
 
     fn issue_write(&mut self, choice: &Choice, slot: u32) -> Issued {
         let now = self.now();
-        self.banks.wpq.mark_issued(slot);
+        let words = self.words_of(slot);
+        self.banks.wpq.mark_issued(slot, words);
         let entry = self.banks.wpq.entry(slot);
         let (media, acknowledge) = (entry.media, entry.acknowledge);
-        let issued = self.device.issue(now, media, entry.location, MediaOp::Write, choice.not_before);
+        let issued = self.device.issue(now, media, entry.location, MediaOp::Write, words, choice.not_before);
         self.observer.device_access(now, choice.bank, media, MediaOp::Write, issued.done);
         self.queue.schedule(issued.data_end, ControllerEvent::WriteAccepted { slot });
         if let Some(token) = acknowledge {
@@ -283,7 +289,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         let now = self.now();
         let WaitingRead { read, location, .. } = self.banks.reads.take(slot);
         let media = read.media();
-        let issued = self.device.issue(now, media, location, MediaOp::Read, choice.not_before);
+        let issued = self.device.issue(now, media, location, MediaOp::Read, LINE_WORDS, choice.not_before);
         self.observer.device_access(now, choice.bank, media, MediaOp::Read, issued.data_end);
         let answered = issued.data_end + self.banks.answer_latency;
         match read {

@@ -10,7 +10,7 @@ mod tests;
 use super::bank_queues::BankQueues;
 use crate::config;
 use crate::kernel::{Index, Ps, Slab};
-use crate::message::{LineBytes, Location, MediaLine, WriteToken};
+use crate::message::{LINE_WORDS, LineBytes, Location, MediaLine, WriteToken};
 
 /// One queued write.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct Entry {
     pub ready: bool,
     /// Whether a bank is taking its data.
     pub issued: bool,
+    /// Words that its write moves, known when it is issued.
+    pub words: u8,
     /// Measurement period in which it was admitted.
     pub epoch: u32,
     /// For a counter block, the number of the increment after which it was copied; zero for data.
@@ -200,6 +202,7 @@ impl Wpq {
             sequence: self.sequence,
             ready: false,
             issued: false,
+            words: LINE_WORDS,
             epoch,
             increment,
             beside,
@@ -238,6 +241,12 @@ impl Wpq {
         self.queued.newest_first(media.code()).next().map(|slot| &self.entries[slot])
     }
 
+    /// What is written to the same address before the entry in `slot` and is still queued.
+    pub fn before(&self, slot: u32) -> Option<&Entry> {
+        let entries = self.queued.newest_first(self.entries[slot].media.code());
+        entries.skip_while(|&other| other != slot).nth(1).map(|slot| &self.entries[slot])
+    }
+
     /// The queued entry, ready and not issued, that a new one of the same address makes unnecessary.
     pub fn superseded(&self, media: MediaLine) -> Option<u32> {
         let waits = |slot: &u32| self.entries[*slot].ready && !self.entries[*slot].issued;
@@ -262,11 +271,12 @@ impl Wpq {
         self.waiting.of_row(location).find(|&slot| counters || !self.entries[slot].media.is_counter())
     }
 
-    /// Marks `slot` as issued: the bank is taking its data. The entry stays until [`Wpq::remove`], but its room may be
-    /// free from now on.
-    pub fn mark_issued(&mut self, slot: u32) {
+    /// Marks `slot` as issued: the bank is taking its data, `words` words of it. The entry stays until [`Wpq::remove`], but
+    /// its room may be free from now on.
+    pub fn mark_issued(&mut self, slot: u32, words: u8) {
         self.waiting.remove(slot);
-        self.entries[slot].issued = true;
+        let entry = &mut self.entries[slot];
+        (entry.issued, entry.words) = (true, words);
         if self.frees_at_issue {
             let kind = self.kind(self.entries[slot].media.is_metadata());
             self.used[kind] -= 1;

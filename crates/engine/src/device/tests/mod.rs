@@ -46,7 +46,7 @@ fn accesses_are_counted_by_kind() {
         (block, MediaOp::Read),
     ];
     for (media, op) in accesses {
-        now = device.issue(now, media, device.locate(media), op, 0).done;
+        now = device.issue(now, media, device.locate(media), op, 8, 0).done;
     }
     let stats = device.stats();
     assert_eq!((stats.reads, stats.data_reads, stats.counter_reads), (3, 2, 1));

@@ -26,7 +26,7 @@ fn table() -> Device {
 impl Timing {
     /// An access that may have its column command at any time.
     fn access(&mut self, now: Ps, location: Location, op: MediaOp) -> Issued {
-        self.issue(now, location, op, 0)
+        self.issue(now, location, op, 8, 0)
     }
 }
 
@@ -65,7 +65,7 @@ fn timings_are_rounded_up_to_whole_cycles() {
         t_rtrs: 2_500,
         programming: 152_500,
         recovery: 0,
-        burst: 10_000,
+        bursts: [2_500, 2_500, 5_000, 5_000, 7_500, 7_500, 10_000, 10_000],
     };
     assert_eq!(Durations::new(&device), expected);
     device.write_recovery = WriteRecovery::RowClose;
@@ -79,7 +79,8 @@ fn read_takes_rcd_cl_and_a_burst() {
     let now = 7;
     assert_eq!(timing.open_row(3), None);
     let (command, data_end) = (now + 50 * NS, now + (50 + 15 + 10) * NS);
-    let expected = Issued { command, data_end, done: data_end, next: command + 10 * NS, row_hit: false };
+    let expected =
+        Issued { command, burst: 10 * NS, data_end, done: data_end, next: command + 10 * NS, row_hit: false };
     assert_eq!(timing.access(now, at(3, 5), Read), expected);
     assert_eq!((timing.open_row(3), timing.open_row(4)), (Some(5), None));
 }
@@ -88,7 +89,8 @@ fn read_takes_rcd_cl_and_a_burst() {
 fn read_of_the_open_row_saves_rcd() {
     let (mut timing, now) = opened(&table(), &[3]);
     let data_end = now + (15 + 10) * NS;
-    let expected = Issued { command: now, data_end, done: data_end, next: now + 10 * NS, row_hit: true };
+    let expected =
+        Issued { command: now, burst: 10 * NS, data_end, done: data_end, next: now + 10 * NS, row_hit: true };
     assert_eq!(timing.access(now, at(3, 0), Read), expected);
 }
 
@@ -120,7 +122,8 @@ fn write_holds_its_bank_until_it_is_programmed() {
     let mut device = table();
     let data_end = (50 + 10) * NS + 12_500;
     let next = (50 + 10 + 300) * NS;
-    let expected = Issued { command: 50 * NS, data_end, done: data_end + 300 * NS, next, row_hit: false };
+    let expected =
+        Issued { command: 50 * NS, burst: 10 * NS, data_end, done: data_end + 300 * NS, next, row_hit: false };
     assert_eq!(Timing::new(&device).access(0, at(3, 5), Write), expected);
     // The next write's data may cross the bus while the line is programmed; a read waits for tWTR after that, and another
     // row for its own activate.
@@ -160,7 +163,7 @@ fn what_is_ready_is_issued_without_delay() {
 #[test]
 fn column_command_comes_no_earlier_than_asked() {
     for (not_before, command) in [(50_000, 50_000), (50_001, 50_001)] {
-        assert_eq!(Timing::new(&table()).issue(0, at(3, 5), Read, not_before).command, command);
+        assert_eq!(Timing::new(&table()).issue(0, at(3, 5), Read, 8, not_before).command, command);
     }
 }
 
@@ -319,6 +322,13 @@ struct Access {
     channel: u32,
     command: Ps,
     start: Ps,
+    burst: Ps,
+}
+
+impl Access {
+    fn end(&self) -> Ps {
+        self.start + self.burst
+    }
 }
 
 impl Model {
@@ -341,12 +351,11 @@ impl Model {
     /// The earliest column command of `op` that the earlier accesses of the bank allow.
     fn column(&self, bank: u32, op: MediaOp) -> Ps {
         let d = self.durations;
-        let columns = d.burst.max(d.t_ccd);
         let of_bank = self.accesses.iter().filter(|access| access.bank == bank);
         let after = of_bank.map(|access| match (access.op, op) {
-            (Read, _) => access.command + columns,
-            (Write, Write) => access.command + columns + d.programming,
-            (Write, Read) => access.start + d.burst + d.programming + d.t_wtr,
+            (Read, _) => access.command + access.burst.max(d.t_ccd),
+            (Write, Write) => access.command + access.burst.max(d.t_ccd) + d.programming,
+            (Write, Read) => access.end() + d.programming + d.t_wtr,
         });
         after.max().unwrap_or(0)
     }
@@ -356,20 +365,21 @@ impl Model {
         let d = self.durations;
         let of_bank = self.accesses.iter().filter(|access| access.bank == bank);
         let after = of_bank.map(|access| match access.op {
-            Read => access.command + d.burst.saturating_sub(d.t_ccd) + d.t_rtp,
-            Write => access.start + d.burst + d.programming + d.recovery,
+            Read => access.command + access.burst.saturating_sub(d.t_ccd) + d.t_rtp,
+            Write => access.end() + d.programming + d.recovery,
         });
         after.max().unwrap_or(0)
     }
 
     fn fits(&self, new: &Access) -> bool {
         let d = self.durations;
-        let turned = |write: &Access, read: &Access| {
-            read.command <= write.command || read.command >= write.start + d.burst + d.t_wtr
-        };
+        let turned =
+            |write: &Access, read: &Access| read.command <= write.command || read.command >= write.end() + d.t_wtr;
         self.accesses.iter().filter(|old| old.channel == new.channel).all(|old| {
-            let gap = if old.rank == new.rank && old.op == new.op { d.t_ccd.saturating_sub(d.burst) } else { d.t_rtrs };
-            let apart = new.start >= old.start + d.burst + gap || old.start >= new.start + d.burst + gap;
+            let alike = old.rank == new.rank && old.op == new.op;
+            // From the start of the first to that of the second.
+            let least = |first: &Access| if alike { first.burst.max(d.t_ccd) } else { first.burst + d.t_rtrs };
+            let apart = new.start >= old.start + least(old) || old.start >= new.start + least(new);
             let rank = match (new.op, old.op) {
                 _ if old.rank != new.rank => true,
                 (Read, Write) => turned(old, new),
@@ -380,7 +390,7 @@ impl Model {
         })
     }
 
-    fn issue(&mut self, now: Ps, location: Location, op: MediaOp) -> Issued {
+    fn issue(&mut self, now: Ps, location: Location, op: MediaOp, words: u8) -> Issued {
         let bank = u32::from(location.bank);
         let channel = bank % self.device.channels;
         let rank = channel + self.device.channels * (bank / self.device.channels / self.device.banks_per_rank);
@@ -396,13 +406,15 @@ impl Model {
             (activate + d.t_rcd).max(self.column(bank, op))
         };
         let latency = if op == Read { d.t_cl } else { d.t_cwd };
-        let of = |command| Access { op, bank, rank, channel, command, start: command + latency };
+        let burst =
+            (u64::from(self.device.burst_cycles * u32::from(words))).div_ceil(8) * self.device.interface_cycle_ps();
+        let of = |command| Access { op, bank, rank, channel, command, start: command + latency, burst };
         let access = (first..).map(of).find(|access| self.fits(access)).unwrap();
         self.accesses.push(access);
-        let data_end = access.start + d.burst;
+        let data_end = access.end();
         let programming = if op == Read { 0 } else { d.programming };
-        let next = access.command + d.burst.max(d.t_ccd) + programming;
-        Issued { command: access.command, data_end, done: data_end + programming, next, row_hit }
+        let next = access.command + burst.max(d.t_ccd) + programming;
+        Issued { command: access.command, burst, data_end, done: data_end + programming, next, row_hit }
     }
 }
 
@@ -410,8 +422,8 @@ proptest! {
     #[test]
     fn schedules_equal_those_of_the_model(
         (channels, ranks, banks_per_rank) in (1..3u32, 1..3u32, 1..7u32),
-        burst in 1..4u32, latencies in prop::array::uniform12(0..12u32), each_write in any::<bool>(),
-        accesses in prop::collection::vec((any::<u16>(), 0..2u32, any::<bool>(), 0..6u64), 1..60),
+        burst in 1..9u32, latencies in prop::array::uniform12(0..12u32), each_write in any::<bool>(),
+        accesses in prop::collection::vec((any::<u16>(), 0..2u32, any::<bool>(), 1..=8u8, 0..6u64), 1..60),
     ) {
         let mut device = table();
         (device.channels, device.ranks, device.banks_per_rank) = (channels, ranks, banks_per_rank);
@@ -427,11 +439,11 @@ proptest! {
         let mut timing = Timing::new(&device);
         let mut model = Model::new(device);
         let mut now = 0;
-        for (bank, row, write, pause) in accesses {
+        for (bank, row, write, words, pause) in accesses {
             let location = at(bank % model.open.len() as u16, row);
             now += pause * pause;
             let op = if write { Write } else { Read };
-            prop_assert_eq!(timing.access(now, location, op), model.issue(now, location, op));
+            prop_assert_eq!(timing.issue(now, location, op, words, 0), model.issue(now, location, op, words));
         }
     }
 }

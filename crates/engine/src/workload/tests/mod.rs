@@ -53,6 +53,7 @@ fn config(kind: WorkloadKind, tx_size: u64, seed: u64, operations_per_core: u64)
             footprint: config::ByteSize(64 << 10),
             footprint_per_core: false,
             core_region: CoreRegion::Packed,
+            base: config::ProgramBase::Cold,
         },
         banks: None,
         form: ProgramForm::Plain,

@@ -80,7 +80,7 @@ impl Bench {
     fn leaves(&mut self, slot: u32) {
         self.with(|at| {
             if !at.memory.banks.wpq.entry(slot).issued {
-                at.memory.banks.wpq.mark_issued(slot);
+                at.memory.banks.wpq.mark_issued(slot, 8);
             }
             at.memory.write_accepted(slot);
         });

@@ -26,11 +26,11 @@ fn bank_sees_its_entries_in_order() {
     let c = wpq.push(write(MediaLine::data(Line(3)), 1, 6, 3));
     let in_row = |row| wpq.oldest_in(Location { bank: 0, row }, false);
     assert_eq!((oldest(&wpq), in_row(6), in_row(9)), (Some(a), Some(b), None));
-    wpq.mark_issued(a);
+    wpq.mark_issued(a, 8);
     assert_eq!(oldest(&wpq), Some(b));
     assert_eq!(wpq.len(), 3, "an issued entry keeps its slot until the bank accepted it");
     wpq.remove(a);
-    wpq.mark_issued(c);
+    wpq.mark_issued(c, 8);
     let of_bank = |bank| wpq.waiting().of_bank(bank).count();
     assert_eq!((of_bank(1), of_bank(0), wpq.waiting().len()), (0, 1, 1));
     assert_eq!(wpq.in_order().iter().map(|entry| entry.bytes[0]).collect::<Vec<_>>(), [2, 3]);
@@ -52,7 +52,7 @@ fn entry_that_is_not_ready_takes_room_and_nothing_else() {
     assert_eq!(wpq.in_order().iter().map(|entry| entry.bytes[0]).collect::<Vec<_>>(), [1, 2, 4]);
     for slot in [later, counter, unready] {
         assert_eq!(oldest(&wpq), Some(slot));
-        wpq.mark_issued(slot);
+        wpq.mark_issued(slot, 8);
         wpq.remove(slot);
     }
     assert!(wpq.is_low() && wpq.free(false) == 2 && wpq.free(true) == 1);
@@ -69,9 +69,9 @@ fn watermarks_count_ready_entries_of_each_kind() {
     assert!(!wpq.is_high() && !wpq.is_low(), "two of three are ready, more than one");
     wpq.set_ready(c, 0);
     assert!(wpq.is_high());
-    wpq.mark_issued(a);
+    wpq.mark_issued(a, 8);
     wpq.remove(a);
-    wpq.mark_issued(c);
+    wpq.mark_issued(c, 8);
     wpq.remove(c);
     assert!(wpq.is_low() && !wpq.is_low_by(1), "one is at the low watermark, and one more is not below it");
     let [first, second] = [0, 1].map(|id| wpq.push(write(MediaLine::counter(CounterBlock(id)), 0, 1, 0)));
@@ -79,7 +79,7 @@ fn watermarks_count_ready_entries_of_each_kind() {
     assert_eq!((wpq.free(false), wpq.free(true)), (3, 0));
     for slot in [first, second] {
         assert!(!wpq.is_low());
-        wpq.mark_issued(slot);
+        wpq.mark_issued(slot, 8);
         wpq.remove(slot);
     }
     assert!(wpq.is_low() && !wpq.is_high());
@@ -202,7 +202,7 @@ fn step(wpq: &mut Wpq, reference: &mut Reference, act: u8, n: u64, ready: bool) 
         3 => {
             let Some(place) = reference.pick(n as usize, |kept| kept.ready.is_some() && !kept.issued) else { return };
             reference.entries[place].issued = true;
-            wpq.mark_issued(reference.entries[place].slot);
+            wpq.mark_issued(reference.entries[place].slot, 8);
         }
         _ => {
             // A bank has taken it, or a newer entry takes its place.

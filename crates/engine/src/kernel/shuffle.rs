@@ -1,33 +1,33 @@
-//! A pseudo-random permutation of 0..n that needs no table: a Feistel network with cycle walking. It places the nodes
-//! of a populated tree as if they had been allocated by many random inserts.
+//! A pseudo-random permutation of 0..n that needs no table: a Feistel network with cycle walking.
 
-use super::item::scatter;
+use super::random::mix;
 
 const ROUNDS: usize = 4;
 
 /// A permutation of `0..count` and its inverse.
 #[derive(Clone, Debug)]
-pub(super) struct Shuffle {
+pub struct Shuffle {
     count: u64,
     half_bits: u32,
     keys: [u64; ROUNDS],
 }
 
 impl Shuffle {
-    pub(super) fn new(count: u64, seed: u64) -> Self {
+    /// A permutation of `0..count`, one for each `seed`.
+    pub fn new(count: u64, seed: u64) -> Self {
         let bits = u64::BITS - count.max(2).saturating_sub(1).leading_zeros();
-        let keys = std::array::from_fn(|round| scatter(seed.wrapping_add(round as u64)));
+        let keys = std::array::from_fn(|round| mix(seed.wrapping_add(round as u64)));
         Self { count, half_bits: bits.div_ceil(2), keys }
     }
 
     /// The place of `index`.
-    pub(super) fn forward(&self, index: u64) -> u64 {
+    pub fn forward(&self, index: u64) -> u64 {
         debug_assert!(index < self.count);
         self.walk(index, |(left, right), round| (right, left ^ self.round(right, round)), false)
     }
 
     /// The index at `place`: the inverse of [`Self::forward`].
-    pub(super) fn inverse(&self, place: u64) -> u64 {
+    pub fn inverse(&self, place: u64) -> u64 {
         debug_assert!(place < self.count);
         self.walk(place, |(left, right), round| (right ^ self.round(left, round), left), true)
     }
