@@ -185,7 +185,7 @@ pictures: compare chromium recorder-tools ## Redraw the pictures in docs/img/ of
 
 .PHONY: validate
 validate: engine ## Reproduce the papers at their footprints, into $(OUT)/ and validation/; PAPER=secpm, ...: only one.
-	$(BIN)/counterpoint reproduce $(PAPER) --out $(OUT) || test $$? = 1
+	$(BIN)/counterpoint reproduce $(PAPER) --depends --out $(OUT) || test $$? = 1
 	cp $(OUT)/{secpm,secpm-workshop,counter-atomicity,easy-pm,sepencr}{,.directions}.md validation/
 	$(BIN)/counterpoint reproduce integrity --out $(OUT)/integrity || test $$? = 1
 	cp $(OUT)/integrity/integrity.md validation/

@@ -9,7 +9,7 @@ from counterpoint.papers.evaluate import Outcome
 from counterpoint.papers.pool import Ask, Space
 
 Formula = Callable[[str, Mapping[str, int], int], Mapping[str, float] | str]
-"""Scores of the claims of a paper by its choices and the seed, or why the engine refuses them."""
+"""Scores of the claims of a paper by its choices and the first seed, or why the engine refuses them."""
 
 
 def decision(name: str, choices: int, start: int = 0, shipped: int | None = None) -> DecisionSpec:
@@ -36,5 +36,5 @@ class Papers:
 
     def _outcome(self, ask: Ask) -> Outcome:
         chosen = {names(spec): place for spec, place in zip(self.space.decisions_of(ask.paper), ask.point, strict=True)}
-        found = self.formula(ask.paper, chosen, ask.seed)
+        found = self.formula(ask.paper, chosen, ask.seeds[0])
         return Outcome({}, found) if isinstance(found, str) else Outcome(found)

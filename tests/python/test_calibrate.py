@@ -22,19 +22,21 @@ from conftest import Cli
 
 import counterpoint as cp
 from counterpoint.cli import main
-from counterpoint.papers import calibrate, claims, declared, evaluate, reproduce, sensitivity
+from counterpoint.contract.request import literal
+from counterpoint.papers import asking, calibrate, claims, declared, evaluate, reproduce, sensitivity
 from counterpoint.papers.decisions import DecisionSpec, Simulator, read, simulator_of, simulators
 from counterpoint.papers.declared import PAPERS, Paper, experiments, paper
 from counterpoint.papers.evaluate import Outcome, Setting, simulate
-from counterpoint.papers.explore import SEEDS, explore
+from counterpoint.papers.explore import explore
 from counterpoint.papers.finish import Finalist
 from counterpoint.papers.model import Claim, ClaimRow
-from counterpoint.papers.pool import Ask
+from counterpoint.papers.pool import SEEDS, Ask, Pool
 from counterpoint.papers.quantity import METRICS
 from counterpoint.report import assumptions, calibration_page
 from counterpoint.runs.computing import computing
 from counterpoint.runs.store import Store
 from counterpoint.searches.space import changed, values_at
+from counterpoint.verbs import catalogue
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,7 +59,7 @@ def test_decisions_are_values_of_the_preset_and_ranges_the_engine_takes(name: st
     start = values_at(decisions, tuple(spec.place(spec.start) for spec in decisions))
     choices = [values_at([spec], (place,)) for spec in decisions for place in range(len(spec.rows))]
     for spec in decisions:
-        assert spec.rows[spec.place(reproduce.set_now(name, spec))]
+        assert spec.rows[spec.place(asking.set_now(name, spec))]
     # A low watermark may need a higher high one: a choice is taken with the start, or beside one other choice.
     for choice in choices:
         assert any(takes(design, name, {**start, **other, **choice}) for other in [{}, *choices]), choice
@@ -201,6 +203,7 @@ def tiny_paper() -> Iterator[None]:
     document = {
         **whole.document,
         "full": {**whole.document["full"], "cores": 1, "transactions": 6, "warmup": 0, "footprint": "256KiB"},
+        "short": {"transactions": 4, "warmup": 0, "footprint": "256KiB"},
         "calibration": {"transactions": 5, "warmup": 0, "footprint": "256KiB"},
     }
     simulator = Simulator("tiny", "Tiny", (TINY,), read([SHARED], "tiny"))
@@ -210,7 +213,7 @@ def tiny_paper() -> Iterator[None]:
         return small if name == TINY else paper(name)
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (declared, calibrate, reproduce, calibration_page):
+        for module in (declared, asking, calibrate, reproduce, calibration_page):
             patch.setattr(module, "paper", known)
         patch.setattr(calibrate, "simulators", lambda: (simulator,))
         yield
@@ -278,7 +281,8 @@ def test_a_search_with_the_engine_from_end_to_end(whole: Searched, cli: Cli, tmp
     assert all(one["values"]["controller.wpq_entries"] == 8 and "watermark" in one["refused"] for one in refused)
     admitted = [one for one in document["evaluations"] if not one["refused"]]
     assert all(set(one["scores"]) == set(evaluate.judged_claims(TINY)) for one in admitted)
-    assert {one["seed"] for one in admitted} == set(SEEDS)
+    assert {seed for one in admitted for seed in one["seeds"]} == set(SEEDS)
+    assert {one["scale"] for one in admitted} == {"short", "calibration", "full"}
     assert document["points"]["shipped"]["values"][TINY]["device.write_recovery"] == "row-close"
     assert document["points"]["start"]["departures"] == 1
     chosen = document["points"]["chosen"]
@@ -351,7 +355,7 @@ def test_at_full_length_claims_are_measured_as_by_reproduce() -> None:
 @pytest.mark.engine
 @pytest.mark.usefixtures("tiny")
 def test_point_that_only_a_run_refuses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "_refused", lambda _: "")
+    monkeypatch.setattr(evaluate, "refused", lambda _: "")
     wrong = Setting(TINY, WRONG, (1,))
     with computing(None) as computer:
         (alone,) = simulate(computer, [wrong])
@@ -404,7 +408,7 @@ def found_by_thinking() -> list[calibrate.Calibration]:
         assert validation is not None
         varied = sensitivity.sensitivity(pool, validation.best)
         settings = dict.fromkeys(space.own, "")
-        found.append(calibrate.Calibration(simulator, pool, validation, (), varied, settings, 30, 1))
+        found.append(calibrate.Calibration(simulator, pool, validation, (), None, varied, settings, 30, 1))
     return found
 
 
@@ -431,11 +435,11 @@ def test_the_pages_of_all_papers_say_what_each_claim_depends_on(
         moved = max(abs(place - 2) for place in range(len(think.rows))) / 8
         for claim in evaluate.judged_claims(name):
             assert re.search(rf"^\| `{re.escape(claim)}` \|(  \|)* {moved:.2f} \|", page, re.MULTILINE), claim
-    assert page.count("No result depends on `device.write_recovery`") == 2
+    assert page.count("No result depends on `") == len(simulators())
     picture = ElementTree.fromstring((tmp_path / "img" / "assumptions.svg").read_text())
     texts = ["".join(text.itertext()) for text in picture.iter("{http://www.w3.org/2000/svg}text")]
-    claims_shown = [text for text in texts if text in claims.published()]
-    assert len(claims_shown) == sum(len(evaluate.judged_claims(name)) for name in PAPERS)
+    judged = [claim for name in PAPERS for claim in evaluate.judged_claims(name)]
+    assert sorted(text for text in texts if text in judged) == sorted(judged)
 
 
 def test_the_page_has_what_was_measured_at_full_length(found_by_thinking: list[calibrate.Calibration]) -> None:
@@ -449,6 +453,35 @@ def test_the_page_has_what_was_measured_at_full_length(found_by_thinking: list[c
     first = one.space.decisions[0]
     assert "| nothing | 2 of 2 | 1.000 | none |" in page
     assert f"| `{first.name}` {first.text(first.rows[other[0]])} | 1 of 2 | 0.750 | `p.f1.y` |" in page
+    assert "too weak" not in page and page.count("| 2 of 2 |") == 1
+    weak = calibration_page.page(replace(one, finalists=finalists[1:], before=finalists[0]))
+    assert "more claims hold there, so the search was too weak." in weak and weak.count("| 2 of 2 |") == 1
+
+
+def test_the_page_says_what_the_choice_costs_each_paper(found_by_thinking: list[calibrate.Calibration]) -> None:
+    """One paper alone is best where another cannot be."""
+    one = next(one for one in found_by_thinking if len(one.space.own) == 2)
+    page = calibration_page.page(one)
+    for name in one.space.own:
+        assert f"| {name} | 1.000 | 1.000 | none | none | the same |" in page
+    name = next(iter(one.space.own))
+    best, outcome = one.alone(name)
+    lost = replace(outcome.claims[0], id=f"{name}.f9.lost")
+    better = Outcome(outcome.scores, claims=(*outcome.claims, lost))
+    moved = changed(best, 0, 1 - best[0])
+    ask = Ask(name, moved, "calibration", SEEDS[:1])
+    worse = {key: replace(each, scores=dict.fromkeys(each.scores, 0.5)) for key, each in one.pool.outcomes.items()}
+    pool = replace_outcomes(one, {**worse, ask: better})
+    row = next(
+        line for line in calibration_page.page(replace(one, pool=pool)).splitlines() if f"| `{name}.f9.lost` |" in line
+    )
+    assert row.startswith(f"| {name} | 1.000 | 0.500 | `{name}.f9.lost` | none | `{one.space.decisions[0].name}` ")
+
+
+def replace_outcomes(one: calibrate.Calibration, outcomes: Mapping[Ask, Outcome]) -> Pool:
+    pool = Pool(one.space, thinking)
+    pool.outcomes = dict(outcomes)
+    return pool
 
 
 def test_the_page_of_assumptions_is_written_with_the_last_search(
@@ -487,6 +520,8 @@ def decision_rows(page: str) -> list[list[str]]:
 def test_presets_have_what_the_published_search_chose(simulator: Simulator) -> None:
     """The published pages are of these decisions, and the presets have what they chose, or what they say that was found
     after the search."""
+    if simulator.name in OLDER:
+        pytest.skip("the next test holds its page against the presets")
     page = (ROOT / "docs" / "calibration" / f"{simulator.name}.md").read_text()
     after = [line for line in page.splitlines() if line.startswith("| presets, by hand |")]
     rows = decision_rows(page)
@@ -502,10 +537,28 @@ def test_presets_have_what_the_published_search_chose(simulator: Simulator) -> N
             unexplained.add(f"{name} {key}")
         published = next(one for one in spec.rows if spec.text(one) == preset)
         for one in [owner] if owner else simulator.papers:
-            pairs = zip(spec.keys, reproduce.set_now(one, spec), published, strict=True)
+            pairs = zip(spec.keys, asking.set_now(one, spec), published, strict=True)
             different |= {f"{owner} {key}".strip() for key, now, then in pairs if now != then}
     assert not different
     assert not unexplained
+
+
+OLDER = ("gem5-nvmain", "gem5", "champsim-dramsim2")
+"""Pages of searches from before the decisions that `docs/calibration.md` names under "Results"."""
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", OLDER)
+def test_a_page_of_an_older_search_says_what_the_presets_have(name: str) -> None:
+    page = (ROOT / "docs" / "calibration" / f"{name}.md").read_text()
+    (simulator,) = (one for one in simulators() if one.name == name)
+    presets = {machine.name: machine.values for machine in catalogue.machines()}
+    rows = [row for row in decision_rows(page) if "." in row[1]]
+    assert len(rows) > len(simulator.papers)
+    for owner, key, *_, preset, _ in (row[:8] for row in rows):
+        section, value = key.strip("`").split(".")
+        for one in [owner] if owner else simulator.papers:
+            assert literal(presets[one][section][value]) == preset, (one, key)
 
 
 def test_the_page_of_assumptions_is_about_every_claim() -> None:

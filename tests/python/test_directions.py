@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from counterpoint.papers import directions
+from counterpoint.papers import directions, evaluate
 from counterpoint.papers.declared import PAPERS, DirectionSpec, Experiment, experiments, paper
 from counterpoint.papers.model import Direction
 from counterpoint.papers.quantity import Document, Key, Quantity
@@ -162,12 +162,13 @@ def test_every_statement_is_declared_whole(name: str) -> None:
     for spec in specs:
         assert spec.says and spec.section and spec.id.startswith(f"{name}."), spec.id
         assert "withheld" not in spec.says, spec.id
-        assert [bool(spec.unmeasured), bool(spec.trend), bool(spec.order)].count(True) == 1, spec.id
-        assert bool(spec.along) != bool(spec.unmeasured), spec.id
+        says = [bool(spec.unmeasured), bool(spec.trend), bool(spec.order), spec.at_least is not None]
+        assert says.count(True) == 1, spec.id
+        assert bool(spec.along) == bool(spec.trend or spec.order), spec.id
     for experiment in experiments(name, "full"):
         for spec in experiment.directions:
             assert spec.id.startswith(f"{experiment.id}."), spec.id
-            if not spec.unmeasured:
+            if spec.along:
                 assert spec.along in experiment.matrices[spec.matrix].axes, spec.id
     assert all(spec.unmeasured for spec in paper(name).directions), "what is measured belongs to a figure"
 
@@ -187,3 +188,43 @@ def test_what_is_wrong_on_a_page_in_validation_is_explained(page: Path) -> None:
     _, _, told = (VALIDATION / "DEVIATIONS.md").read_text().partition(f"\n## {page.name.partition('.')[0]}\n")
     told = told.partition("\n## ")[0]
     assert [name for name in wrong if f"`{name.partition('.')[2]}`" not in told] == []
+
+
+@pytest.mark.parametrize(
+    ("least", "verdict", "score"), [(90, "right", 1), (89.1, "wrong", 10 / 11), (45, "wrong", 1 / 6)]
+)
+def test_a_bound_is_reached_or_not_and_a_search_scores_by_how_far_it_is_missed(
+    least: float, verdict: str, score: float
+) -> None:
+    matrix = parse(
+        {"base": {"design": "secpm"}, "axes": {"workload": ["array", "queue"], "tx_size": [64, 128]}}, "test"
+    )
+    at_128 = {"array": least - 5, "queue": least + 5}
+    runs: list[Mapping[Key, Document]] = [
+        {
+            (workload, size): {"nvm": {"writes": 95 if size == 64 else at_128[workload]}}
+            for workload in at_128
+            for size in (64, 128)
+        }
+    ]
+    spec = DirectionSpec("p.f1.x", "as printed", "1", Quantity("writes"), mean_over=("workload",), at_least=90)
+    found = directions.judge(spec, "p", Experiment("p.f1", "p", "Figure 1", "", matrices={"": matrix}), {"": runs})
+    assert (found.expected, found.verdict) == ("at least 90", verdict)
+    assert [row.verdict for row in found.rows] == ["right", verdict]
+    claim = directions.condition(spec, "p", matrix, runs)
+    assert (claim.id, claim.measured, claim.holds) == ("p.f1.x", least, verdict == "right")
+    assert evaluate.score(claim) == pytest.approx(score)
+
+
+def test_over_seeds_a_bound_may_be_undecided() -> None:
+    matrix = parse({"base": {"design": "secpm", "workload": "array"}, "axes": {"tx_size": [64]}}, "test")
+    spec = DirectionSpec("p.f1.x", "as printed", "1", Quantity("writes"), at_least=90)
+    experiment = Experiment("p.f1", "p", "Figure 1", "", matrices={"": matrix})
+    for values, verdict in (
+        ((95, 95.1), "right"),
+        ((80, 99), "undecided"),
+        ((70, 70.1), "wrong"),
+        ((90, None), "not measured"),
+    ):
+        runs: list[Mapping[Key, Document]] = [{(64,): {"nvm": {"writes": value}}} for value in values]
+        assert directions.judge(spec, "p", experiment, {"": runs}).verdict == verdict

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pytest
 from searched import Formula, Papers, decision, names
@@ -13,9 +12,19 @@ from counterpoint.papers import crossvalidate, descent, finish, sensitivity
 from counterpoint.papers.crossvalidate import CrossValidation, folds_of, objectives
 from counterpoint.papers.decisions import DecisionSpec
 from counterpoint.papers.evaluate import Outcome
-from counterpoint.papers.explore import SEEDS, explore, spread
+from counterpoint.papers.explore import BATCH, _Search, explore, spread
 from counterpoint.papers.model import Claim, ClaimRow
-from counterpoint.papers.pool import Ask, Objective, Pool, Space
+from counterpoint.papers.pool import (
+    CONFIRMED,
+    LONG,
+    SEEDS,
+    SHORT,
+    Ask,
+    Level,
+    Objective,
+    Pool,
+    Space,
+)
 from counterpoint.searches.space import Point, changed
 
 ONE, BOTH = Objective(frozenset({"p.f1.x"}), 0.0), Objective(frozenset({"p.f1.x", "q.f1.x"}), 0.0)
@@ -33,9 +42,9 @@ def corner(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
 
 
 def explored(
-    space: Space, papers: Papers, budget: int, seed: int = 1, claims: Sequence[str] = TWO, **more: Any
+    space: Space, papers: Papers, budget: int, seed: int = 1, claims: Sequence[str] = TWO
 ) -> tuple[Pool, CrossValidation]:
-    pool, validation = explore(space, papers, claims, budget=budget, seed=seed, **more)
+    pool, validation = explore(space, papers, claims, budget=budget, seed=seed)
     assert validation is not None
     return pool, validation
 
@@ -64,13 +73,26 @@ def test_the_same_seed_evaluates_the_same_points_in_the_same_order() -> None:
     assert max(Counter(first.asked).values()) == 1, "nothing is evaluated twice"
 
 
-def test_a_budget_is_kept_and_divided() -> None:
-    papers = Papers(CORNERED, corner)
-    explored(CORNERED, papers, 80)
-    assert 80 <= len(papers.asked) <= 80 + 4 * 8, "the best of each objective is always confirmed"
-    searched = [ask for ask in papers.asked if ask.seed == 1]
-    assert len(searched) >= 55
-    assert {ask.seed for ask in papers.asked} == set(SEEDS)
+def of_level(papers: Papers, level: Level) -> list[Ask]:
+    return [ask for ask in papers.asked if (ask.scale, ask.seeds) in [(level.scale, seeds) for seeds in level.groups]]
+
+
+def test_many_points_are_looked_at_in_short_and_the_best_of_them_with_more() -> None:
+    pool = Pool(CORNERED, papers := Papers(CORNERED, corner))
+    explore_without_descent(pool, 80)
+    counts = [len({ask.point for ask in of_level(papers, level)}) for level in (SHORT, LONG, CONFIRMED)]
+    objectives_and_begin = 6 * 3 + 1
+    assert 80 <= counts[0] < 80 + BATCH
+    assert 20 <= counts[1] <= 20 + objectives_and_begin, "the best of each objective always"
+    assert 5 <= counts[2] <= 5 + objectives_and_begin
+    assert {seeds for ask in of_level(papers, CONFIRMED) for seeds in ask.seeds} == set(SEEDS)
+    for level, before in ((LONG, SHORT), (CONFIRMED, LONG)):
+        known = {ask.point for ask in of_level(papers, before)}
+        assert {ask.point for ask in of_level(papers, level)} <= known
+
+
+def explore_without_descent(pool: Pool, budget: int) -> None:
+    _Search(pool, objectives(TWO), budget, 1).run()
 
 
 @pytest.mark.parametrize("names", ["ab", ""])
@@ -78,7 +100,7 @@ def test_a_space_with_few_points_ends_before_its_budget(names: str) -> None:
     space = Space((), {"p": tuple(decision(name, 2) for name in names)})
     papers = Papers(space, lambda *_: {"p.f1.x": 1.0, "p.f2.x": 0.5})
     _, validation = explored(space, papers, 500)
-    assert len(set(papers.asked)) == len(papers.asked) <= 2 ** len(names) * len(SEEDS)
+    assert len(set(papers.asked)) == len(papers.asked) <= 2 ** len(names) * (1 + len(SEEDS))
     assert len(validation.best) == len(names)
 
 
@@ -104,11 +126,11 @@ def test_refused_points_are_recorded_and_cost_nothing() -> None:
 
     papers = Papers(CORNERED, formula)
     pool, validation = explored(CORNERED, papers, 80)
-    refused = [ask for ask, outcome in pool.outcomes.items() if outcome.refused]
+    refused = [ask for ask, outcome in pool.outcomes.items() if outcome.refused and ask.scale == SHORT.scale]
     assert refused
     assert all(pool.outcomes[ask].refused == "a is above b" for ask in refused)
     assert max(Counter(papers.asked).values()) == 1, "nor is one asked for again"
-    assert len(papers.asked) - len(refused) >= 80
+    assert len(of_level(papers, SHORT)) - len(refused) >= 80
     assert chosen_by_name(CORNERED, validation.best) == CORNER
 
 
@@ -133,16 +155,16 @@ def both(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
 def test_papers_that_share_a_decision_get_one_value() -> None:
     papers = Papers(TOGETHER, both)
     pool, validation = explored(TOGETHER, papers, 40, claims=("p.f1.x", "q.f1.x"))
-    best = pool.ranking(BOTH, confirmed=True).best()
+    best = pool.ranking(BOTH, CONFIRMED).best()
     assert best is not None
     assert chosen_by_name(TOGETHER, best) == {"s": 2, "a": 3, "b": 1}
     assert {fold.left_out for fold in validation.folds} == {"p.f1", "q.f1"}
 
 
 def test_evaluations_of_papers_are_put_together() -> None:
-    pool = Pool(TOGETHER, Papers(TOGETHER, both), (1,))
-    pool.evaluate([(2, 3, 0), (2, 0, 1)])
-    ranking = pool.ranking(BOTH, confirmed=False)
+    pool = Pool(TOGETHER, Papers(TOGETHER, both))
+    pool.evaluate([(2, 3, 0), (2, 0, 1)], SHORT)
+    ranking = pool.ranking(BOTH, SHORT)
     value, best = ranking.top(1)[0]
     assert best == (2, 3, 1), "of two points that were asked for, a third that is better than both"
     assert value == pytest.approx(0.9)
@@ -150,11 +172,11 @@ def test_evaluations_of_papers_are_put_together() -> None:
 
 def test_the_prior_prices_departures_and_ties_go_to_what_is_shipped() -> None:
     space = Space((), {"p": (decision("a", 2, shipped=0), decision("b", 2, start=1), decision("c", 2, shipped=1))})
-    pool = Pool(space, Papers(space, lambda _, chosen, __: {"p.f1.x": 0.5 + 0.1 * chosen["a"]}), (1,))
-    pool.evaluate([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+    pool = Pool(space, Papers(space, lambda _, chosen, __: {"p.f1.x": 0.5 + 0.1 * chosen["a"]}))
+    pool.evaluate([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)], SHORT)
 
     def best(weight: float) -> dict[str, int]:
-        found = pool.ranking(Objective(frozenset({"p.f1.x"}), weight), confirmed=True).best()
+        found = pool.ranking(Objective(frozenset({"p.f1.x"}), weight), SHORT).best()
         assert found is not None
         return chosen_by_name(space, found)
 
@@ -179,20 +201,20 @@ def test_folds_are_figures_or_claims_where_there_is_one_figure() -> None:
 
 
 NOISY = Space((), {"p": (decision("true", 2, shipped=0), *(decision(name, 2, shipped=0) for name in "bcd"))})
-FIGURES = ("p.f1.x", "p.f2.x", "p.f3.x")
+THREE = ("p.f1.x", "p.f2.x", "p.f3.x")
 
 
 def fitted_by_chance(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
     """Departing in `true` helps every figure; in another, two figures a little, and the third loses much."""
-    scores = dict.fromkeys(FIGURES, 0.4 + 0.3 * chosen["true"])
+    scores = dict.fromkeys(THREE, 0.4 + 0.3 * chosen["true"])
     for place, name in enumerate("bcd"):
-        for number, figure in enumerate(FIGURES):
+        for number, figure in enumerate(THREE):
             scores[figure] += chosen[name] * (-0.2 if number == place else 0.02)
     return scores
 
 
 def test_the_weight_that_predicts_best_is_chosen_and_not_the_one_that_fits_best() -> None:
-    _, validation = explored(NOISY, Papers(NOISY, fitted_by_chance), 60, claims=FIGURES)
+    _, validation = explored(NOISY, Papers(NOISY, fitted_by_chance), 60, claims=THREE)
     assert validation.weight > 0
     assert chosen_by_name(NOISY, validation.best) == {"true": 1, "b": 0, "c": 0, "d": 0}
     assert validation.predicted(validation.weight) > validation.predicted(0.0)
@@ -207,9 +229,9 @@ def test_the_weight_that_predicts_best_is_chosen_and_not_the_one_that_fits_best(
 
 def test_a_price_that_hinders_prediction_is_not_paid() -> None:
     def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
-        return dict.fromkeys(FIGURES, 0.5 + 0.02 * sum(chosen.values()))
+        return dict.fromkeys(THREE, 0.5 + 0.02 * sum(chosen.values()))
 
-    _, validation = explored(NOISY, Papers(NOISY, formula), 60, claims=FIGURES)
+    _, validation = explored(NOISY, Papers(NOISY, formula), 60, claims=THREE)
     assert set(chosen_by_name(NOISY, validation.best).values()) == {1}
     assert validation.weight == 0.05, "the largest under which a departure that gains 0.02 pays: 0.05 of four decisions"
 
@@ -227,11 +249,11 @@ def test_points_compete_with_all_seeds() -> None:
 
 def test_the_best_of_every_objective_is_confirmed() -> None:
     papers = Papers(NOISY, fitted_by_chance)
-    pool, _ = explored(NOISY, papers, 20, claims=FIGURES)
-    for objective in objectives(FIGURES):
-        best = pool.ranking(objective, confirmed=False).best()
+    pool, _ = explored(NOISY, papers, 20, claims=THREE)
+    for objective in objectives(THREE):
+        best = pool.ranking(objective, LONG).best()
         assert best is not None
-        assert pool.joint_scores(best, confirmed=True) is not None
+        assert pool.joint_scores(best, CONFIRMED) is not None
 
 
 def scores_over(varied: Sequence[sensitivity.Varied], spec: DecisionSpec, claim: str) -> list[float]:
@@ -252,7 +274,7 @@ def test_each_decision_is_varied_around_the_chosen_point() -> None:
 def test_a_refused_choice_moves_nothing() -> None:
     space = Space((), {"p": (decision("a", 3),)})
     papers = Papers(space, lambda _, chosen, __: "no" if chosen["a"] == 2 else {"p.f1.x": 0.5 + 0.25 * chosen["a"]})
-    pool = Pool(space, papers, (1,))
+    pool = Pool(space, papers)
     varied = sensitivity.sensitivity(pool, space.start)
     assert [each.refused for each in varied] == ["", "", "no"]
     assert scores_over(varied, space.decisions[0], "p.f1.x") == [0.5, 0.75]
@@ -262,8 +284,8 @@ def test_a_refused_choice_moves_nothing() -> None:
 
 def descended(formula: Formula, objective: Objective = BOTH) -> tuple[dict[str, int], Pool]:
     space = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 3, shipped=0)), "q": (decision("c", 3),)})
-    pool = Pool(space, Papers(space, formula), (1, 2))
-    pool.evaluate([space.start], confirmed=True)
+    pool = Pool(space, Papers(space, formula))
+    pool.evaluate([space.start], CONFIRMED)
     return chosen_by_name(space, descent.descend(pool, objective, space.start)), pool
 
 
@@ -275,9 +297,9 @@ def test_a_papers_own_choices_go_with_other_shared_ones() -> None:
         own = (chosen["a"], chosen["b"]) == (3, 3) if paper == "p" else chosen["s"] == 0
         return {f"{paper}.f1.x": 0.9 * own}
 
-    pool = Pool(space, Papers(space, formula), (1, 2))
+    pool = Pool(space, Papers(space, formula))
     elsewhere = (2, 3, 3, 1)
-    pool.evaluate([space.start, elsewhere])
+    pool.evaluate([space.start, elsewhere], SHORT)
     assert descent.descend(pool, BOTH, space.start) == space.start
     assert descent.crossed(pool, BOTH, space.start) == (0, 3, 3, 0)
 
@@ -290,7 +312,7 @@ def test_single_changes_that_are_better_are_put_together() -> None:
     found, pool = descended(apart)
     assert found == {"s": 1, "a": 3, "b": 2, "c": 0}
     best = tuple(found[names(spec)] for spec in pool.space.decisions)
-    assert pool.joint_scores(best, confirmed=True) is not None, "it is evaluated with all seeds"
+    assert pool.joint_scores(best, CONFIRMED) is not None, "it is evaluated with all seeds"
     priced, _ = descended(apart, Objective(frozenset(["p.f1.x", "q.f1.x"]), 1.0))
     assert priced == {"s": 1, "a": 3, "b": 0, "c": 0}, "departing from what is shipped costs more than it brings"
 
@@ -327,7 +349,7 @@ def test_the_descent_goes_on_while_it_gains() -> None:
             steps = next((place for place, name in enumerate(names) if not chosen[name]), len(names))
             return {"p.f1.x": steps * height}
 
-        pool = Pool(space, Papers(space, stairs), (1,))
+        pool = Pool(space, Papers(space, stairs))
         return descent.descend(pool, ONE, space.start), pool
 
     assert ended(0.1)[0] == (1,) * 6
@@ -358,41 +380,51 @@ def test_choice_without_effect_goes_back_to_its_start() -> None:
         good = 0.3 * (chosen["s"] == 2) + 0.3 * (chosen["b"] == 1 and chosen["d"] == 1)
         return {"p.f1.x": good + 0.0009 * (chosen["a"] == 3)}
 
-    pool = Pool(space, Papers(space, formula), (1, 2))
+    pool = Pool(space, Papers(space, formula))
     point = (2, 3, 1, 1)
     found = descent.descend(pool, ONE, point)
     assert found == (2, 0, 1, 1)
-    assert pool.joint_scores(found, confirmed=True) is not None, "it is evaluated with all seeds"
-    pool.evaluate([point], confirmed=True)
-    ranking = pool.ranking(ONE, confirmed=True)
+    assert pool.joint_scores(found, CONFIRMED) is not None, "it is evaluated with all seeds"
+    pool.evaluate([point], CONFIRMED)
+    ranking = pool.ranking(ONE, CONFIRMED)
     assert (ranking.best(), ranking.plainest(0.001, 10)) == (point, found)
     assert ranking.plainest(0.0005, 10) == point
 
 
-def test_the_descent_begins_at_the_better_of_what_was_found_and_what_is_known() -> None:
+def test_the_better_of_some_points_is_the_first_of_equals() -> None:
     space = Space((), {"p": (decision("a", 4), decision("b", 4))})
 
     def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float] | str:
         return "refused" if chosen["a"] == 3 else {"p.f1.x": 0.1 * chosen["a"]}
 
-    pool = Pool(space, Papers(space, formula), (1, 2))
+    pool = Pool(space, Papers(space, formula))
     refused, first, second, worse = (3, 0), (2, 1), (2, 3), (1, 0)
-    assert descent.better(pool, ONE, (refused, worse)) == worse
-    assert descent.better(pool, ONE, (worse, first, second)) == first, "the first of equals"
-    assert {ask.seed for ask in pool.outcomes} == {1}
+    assert descent.better(pool, ONE, (refused, worse), SHORT) == worse
+    assert descent.better(pool, ONE, (worse, first, second), LONG) == first
+    assert {(ask.scale, ask.seeds) for ask in pool.outcomes} == {("short", (1,)), ("calibration", (1,))}
 
 
-def test_the_descent_begins_at_a_known_point_that_is_better() -> None:
-    def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
-        """A single point is good, far from all others."""
-        return {"p.f1.x": 0.9 * (chosen == dict.fromkeys(chosen, 7)), "p.f1.y": 0.1}
+def test_two_changes_that_are_good_only_together_are_put_together() -> None:
+    space = Space((), {"p": tuple(decision(name, 3) for name in "abcdef")})
 
-    space = Space((), {"p": tuple(decision(name, 8) for name in "abcdef")})
-    known = (7,) * 6
-    for one in (None, known):
-        claims = ("p.f1.x", "p.f1.y")
-        _, validation = explored(space, Papers(space, formula), 10, claims=claims, known=one, seeds=(1, 2))
-        assert (validation.best == known) == (one == known)
+    def paired(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+        """Every change alone costs a little."""
+        moved = sum(place != 0 for place in chosen.values())
+        return {"p.f1.x": 0.9 if (chosen["b"], chosen["d"], moved) == (1, 1, 2) else 0.5 - 0.01 * moved}
+
+    pool = Pool(space, Papers(space, paired))
+    assert descent.descend(pool, ONE, space.start) == (0, 1, 0, 1, 0, 0)
+
+
+def test_a_change_that_is_better_in_short_only_is_not_kept() -> None:
+    space = Space((), {"p": (decision("a", 2), decision("b", 2))})
+
+    def outcomes(asked: Sequence[Ask]) -> list[Outcome]:
+        return [
+            Outcome({"p.f1.x": 0.5 + 0.1 * ask.point[0] * (ask.scale == "short") + 0.1 * ask.point[1]}) for ask in asked
+        ]
+
+    assert descent.descend(Pool(space, outcomes), ONE, space.start) == (0, 1)
 
 
 FINISHED = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 3)), "q": (decision("c", 3),)})
@@ -411,19 +443,17 @@ class Finishing:
 
     def __init__(self, short: Formula, full: Formula) -> None:
         self.short, self.full = short, full
-        self.pool = Pool(FINISHED, lambda asked: [self._outcome(short, ask) for ask in asked], (1, 2))
-        self.measured: list[Ask] = []
-        self.full_length = Pool(FINISHED, self._measure, (0,))
+        self.pool = Pool(FINISHED, lambda asked: [self._outcome(ask) for ask in asked])
 
-    def ended(self, point: Point, known: Point | None = None) -> tuple[finish.Finalist, ...]:
-        return finish.finish(self.pool, self.full_length, HALVES, point, known=known)
+    @property
+    def measured(self) -> list[Ask]:
+        return [ask for ask in self.pool.outcomes if ask.scale == "full" and len(ask.seeds) > 1]
 
-    def _measure(self, asked: Sequence[Ask]) -> list[Outcome]:
-        self.measured += asked
-        return [self._outcome(self.full, ask) for ask in asked]
+    def ended(self, point: Point) -> tuple[finish.Finalist, ...]:
+        return finish.finish(self.pool, HALVES, point)
 
-    def _outcome(self, formula: Formula, ask: Ask) -> Outcome:
-        found = Papers(FINISHED, formula)([ask])[0]
+    def _outcome(self, ask: Ask) -> Outcome:
+        found = Papers(FINISHED, self.full if ask.scale == "full" else self.short)([ask])[0]
         return found if found.refused else judged(found.scores)
 
 
@@ -440,11 +470,13 @@ def test_a_change_that_meets_a_claim_at_little_cost_is_measured_at_full_length()
     one = Finishing(nearly, nearly)
     start, better = FINISHED.start, changed(FINISHED.start, 1, 2)
     missed = ["p.f1.x"]
-    assert finish.promising(one.pool, HALVES, start, missed) == [better], "the best value of the decision, no dear one"
+    found = finish.promising(one.pool, HALVES, start, missed)
+    assert found[0] == better, "the best value of the decision, no dear one"
+    assert all(point[1] == 2 and point[2] != 1 for point in found), "or that with another decision"
     assert finish.promising(one.pool, HALVES, start, ["p.f2.x"]) == []
-    found = one.ended(start)
-    assert [(each.point, each.held) for each in found] == [(better, 1), (start, 0)]
-    assert found[0].score == pytest.approx((1 + 0.59 + 0.5) / 3)
+    ended = one.ended(start)
+    assert [(each.point, each.held) for each in ended] == [(better, 1), (start, 0)]
+    assert ended[0].score == pytest.approx((1 + 0.59 + 0.5) / 3)
     assert len(one.measured) == len(set(one.measured)) == 3, "p twice and q once"
 
 
@@ -454,7 +486,7 @@ def test_choice_that_fails_at_full_length_is_not_taken() -> None:
 
     one = Finishing(nearly, full)
     found = one.ended(FINISHED.start)
-    assert [each.held for each in found] == [0, 0]
+    assert [each.held for each in found] == [0] * len(found)
     assert found[0].point == FINISHED.start, "of equals the point where the descent ended"
     refused = Finishing(nearly, lambda paper, chosen, seed: "no" if chosen.get("a") else nearly(paper, chosen, seed))
     assert [each.point for each in refused.ended(FINISHED.start)] == [FINISHED.start]
@@ -484,23 +516,6 @@ def test_point_without_better_neighbours_is_measured_alone() -> None:
     one = Finishing(missed, missed)
     assert [each.point for each in one.ended(FINISHED.start)] == [FINISHED.start]
     assert [ask[:2] for ask in one.measured] == list(FINISHED.pieces(FINISHED.start))
-
-
-@pytest.mark.parametrize("missed", [True, False])
-def test_known_points_compete_where_a_claim_is_missed(missed: bool) -> None:
-    """The search itself prefers the first point by far."""
-
-    def short(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
-        return {"q.f1.x": 0.5} if paper == "q" else {"p.f1.x": 0.1 if chosen["b"] else 1.0, "p.f2.x": 1.0}
-
-    def full(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
-        better = bool(chosen.get("b")) or not missed
-        return {"q.f1.x": 1.0} if paper == "q" else {"p.f1.x": 1.0 if better else 0.9, "p.f2.x": 1.0}
-
-    known = (0, 2, 2, 0)
-    one = Finishing(short, full)
-    found = [each.point for each in one.ended(FINISHED.start, known)]
-    assert found[0] == known if missed else found == [FINISHED.start]
 
 
 def test_the_finish_goes_on_while_more_claims_hold() -> None:

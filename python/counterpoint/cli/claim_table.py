@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..papers.predicted import most
+
 if TYPE_CHECKING:
-    from ..papers.model import Reproduction
+    from ..papers.model import Figure, Reproduction
 
 
 def scorecard(found: Reproduction) -> RenderableType:
@@ -27,11 +30,26 @@ def scorecard(found: Reproduction) -> RenderableType:
                 name = claim.id.removeprefix(f"{paper}.") if place == 0 else ""
                 table.add_row(name, row.at, row.published, row.measured, verdict)
         parts += [table, Text()]
+    predicted = [figure for figure in found.figures if figure.depends is not None]
+    if predicted:
+        parts += [_predictions(predicted), Text()]
     if found.directions:
         parts += [_directions(found), Text()]
     counted = f"{len(found.figures)} figures and tables, {found.facts['simulations']} simulations"
     parts.append(Text(f"{found.held} of {len(found.claims)} claims hold; {counted}"))
     return Group(*parts)
+
+
+def _predictions(figures: Sequence[Figure]) -> Table:
+    """What each prediction depends on most, chart by chart."""
+    table = Table(title="predictions", title_justify="left", box=None)
+    for column in ("figure", "chart", "depends most on"):
+        table.add_column(column, overflow="fold")
+    for figure in figures:
+        charts = most(figure.depends or ())
+        for place, (chart, moved) in enumerate(charts.items()):
+            table.add_row("" if place else figure.id, Text(chart), Text(moved.replace("`", "")))
+    return table
 
 
 def _directions(found: Reproduction) -> Table:

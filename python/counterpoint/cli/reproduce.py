@@ -38,6 +38,12 @@ def reproduce(
             help="Measure with N seeds, 1 to 31, as means with intervals; default 5, with --quick 1.",
         ),
     ] = None,
+    depends: Annotated[
+        bool,
+        typer.Option(
+            "--depends", help="Show what the paper leaves open that moves each prediction most, in short runs."
+        ),
+    ] = False,
     store: options.Store = None,
     workers: options.Workers = 0,
     cluster: options.ClusterAddress = None,
@@ -61,6 +67,7 @@ def reproduce(
                 paper,
                 quick=quick,
                 seeds=seeds,
+                depends=depends,
                 store=store,
                 workers=workers,
                 cluster=cluster,
@@ -68,10 +75,11 @@ def reproduce(
                 command=command,
             )
     except Interrupted as stop:
-        kept = stop.sweep.found + stop.sweep.computed if stop.sweep and store else 0
-        screen.stop_interrupted(
-            f"{kept} simulations are kept" + (f" in '{store}'" if store else "; --store keeps them")
-        )
+        if store is None:
+            screen.stop_interrupted("0 simulations are kept; --store keeps them")
+        # There is no report when the figures are measured, and what their predictions depend on is not.
+        count = f"{stop.sweep.found + stop.sweep.computed} " if stop.sweep else ""
+        screen.stop_interrupted(f"{count}simulations are kept in '{store}'")
     show(found, as_json)
     if out is not None:
         screen.note(f"report: {write_reproduction(found, out)}")

@@ -18,21 +18,24 @@ from ..runs.computing import Computer, computing
 from ..searches.space import Point
 from ..verbs import api
 from . import crossvalidate, finish, sensitivity
+from .asking import set_now
 from .crossvalidate import CrossValidation
 from .decisions import DecisionSpec, Simulator, simulators
 from .declared import PAPERS, paper
 from .defaults import BUDGET
-from .evaluate import Outcome, Setting, judged_claims, simulate
-from .explore import check_libraries, explore
+from .evaluate import Outcome, Setting, conditions_of, judged_claims, simulate
+from .explore import HALVED, check_libraries, explore
 from .finish import Finalist
 from .model import Claim
-from .pool import Ask, Objective, Pool, Space
-from .reproduce import names_of, set_now
+from .pool import CONFIRMED, DIGITS, LONG, SEEDS, SHORT, Ask, Objective, Pool, Space
+from .reproduce import names_of
 from .sensitivity import Varied
 
 _VARIATIONS = 2
-"""How often every decision is varied, for the progress: around the best point and around the presets; more often where
-single changes lead on."""
+"""How often every decision is varied, for the progress; more often where changes lead on."""
+
+_CLOSER = 1 + 1 / HALVED + len(SEEDS) / HALVED**2
+"""How many evaluations there are for each in short, with those at more length."""
 
 BUDGET_MIN, BUDGET_MAX = 10, 100_000
 
@@ -46,6 +49,7 @@ class Calibration:
         pool: everything that was evaluated.
         validation: which weight of the prior predicts best, and the chosen point.
         finalists: what was measured at full length, the chosen point first.
+        before: what the presets had when it began, measured alike; None where the engine refuses it at full length.
         varied: every choice of every decision around the chosen point.
         settings: what was simulated, in words, by paper.
         budget: evaluations of each paper that the search was given.
@@ -56,6 +60,7 @@ class Calibration:
     pool: Pool
     validation: CrossValidation
     finalists: tuple[Finalist, ...]
+    before: Finalist | None
     varied: tuple[Varied, ...]
     settings: Mapping[str, str]
     budget: int
@@ -83,18 +88,40 @@ class Calibration:
 
     def score(self, point: Point) -> float | None:
         """The mean score of all claims at a point, over all seeds; None where the engine refuses it."""
-        scores = self.pool.joint_scores(point, confirmed=True)
+        scores = self.pool.joint_scores(point, CONFIRMED)
         return None if scores is None else crossvalidate.mean_of(scores, scores)
 
     def claims(self, point: Point) -> list[Claim]:
-        """The claims as measured at a point with the seed of the search; nothing where the engine refuses it."""
-        return self.pool.claims(point)
+        """The claims as measured at a point in short; nothing where the engine refuses it."""
+        return self.pool.claims(point, SHORT)
 
     def best(self, count: int) -> list[Point]:
         """The best points under the chosen weight, of those that were evaluated with all seeds."""
         claims = frozenset(claim.id for claim in self.claims(self.chosen))
-        ranking = self.pool.ranking(Objective(claims, self.validation.weight), confirmed=True)
+        ranking = self.pool.ranking(Objective(claims, self.validation.weight), CONFIRMED)
         return [point for _, point in ranking.top(count)]
+
+    def alone(self, name: str) -> tuple[Point, Outcome]:
+        """What fits the claims of one paper best, whatever that costs other papers, of equals the chosen point: its
+        choices, with the shared ones first, and what came of them at more length."""
+        chosen, _ = self.together(name)
+        known = {
+            ask.point: outcome
+            for ask, outcome in self.pool.outcomes.items()
+            if ask == Ask(name, ask.point, LONG.scale, LONG.groups[0]) and not outcome.refused
+        }
+
+        def order(point: Point) -> tuple[float, bool]:
+            scores = known[point].scores
+            return round(crossvalidate.mean_of(scores, scores), DIGITS), point == chosen
+
+        best = max(known, key=order)
+        return best, known[best]
+
+    def together(self, name: str) -> tuple[Point, Outcome]:
+        """The same at the chosen point."""
+        piece = next(piece for piece in self.space.pieces(self.chosen) if piece.paper == name)
+        return piece.point, self.pool.outcomes[Ask(*piece, LONG.scale, LONG.groups[0])]
 
     @property
     def named(self) -> dict[str, Point]:
@@ -113,7 +140,7 @@ class Calibration:
             "settings": dict(self.settings),
             "budget": self.budget,
             "seed": self.seed,
-            "seeds": list(self.pool.seeds),
+            "seeds": list(SEEDS),
             "decisions": [
                 {
                     "paper": name or None,
@@ -136,16 +163,17 @@ class Calibration:
                 for name, point in self.named.items()
             },
             "cross_validation": self._cross_validation(),
-            "finish": [
-                {
-                    "values": self._values(one.point),
-                    "held": one.held,
-                    "score": one.score,
-                    "claims": _measured(one.claims),
-                }
-                for one in self.finalists
-            ],
+            "finish": [self._finalist(one) for one in self.finalists],
+            "before": None if self.before is None else self._finalist(self.before),
             **self._evaluations(),
+        }
+
+    def _finalist(self, one: Finalist) -> dict[str, Any]:
+        return {
+            "values": self._values(one.point),
+            "held": one.held,
+            "score": one.score,
+            "claims": _measured(one.claims),
         }
 
     def _cross_validation(self) -> dict[str, Any]:
@@ -182,13 +210,14 @@ class Calibration:
             "evaluations": [
                 {
                     "paper": paper,
-                    "seed": seed,
+                    "scale": scale,
+                    "seeds": list(seeds),
                     "values": self.space.values(paper, point),
                     "scores": dict(outcome.scores),
                     "claims": _measured(outcome.claims),
                     "refused": outcome.refused or None,
                 }
-                for (paper, point, seed), outcome in self.pool.outcomes.items()
+                for (paper, point, scale, seeds), outcome in self.pool.outcomes.items()
             ],
         }
 
@@ -209,8 +238,8 @@ def calibrate(
 
     Args:
         asked: a paper, several, or `"all"`. Papers that cite the same simulator are always searched together.
-        budget: evaluations of each paper; what the engine refuses does not count, and the variation of each decision
-            around the chosen point comes after it.
+        budget: evaluations of each paper in short; what the engine refuses does not count, and what is looked at with
+            more comes after it.
         seed: of the search: the same seed evaluates the same points in the same order.
         store: the file that keeps the simulations, so that a search that was stopped goes on; without, they are
             forgotten.
@@ -252,8 +281,7 @@ def space_of(simulator: Simulator) -> Space:
 
 
 def _preset(space: Space) -> Point:
-    """What the presets of the papers have: what an earlier search chose. The start of a decision whose range does not
-    have it."""
+    """What the presets of the papers have; the start of a decision whose range does not have it."""
     first = next(iter(space.own))
     now = [set_now(name or first, spec) for name, spec in zip(space.owners, space.decisions, strict=True)]
     return tuple(
@@ -267,33 +295,29 @@ def _calibrate(
     end = meter.done + _expected(space, budget)
 
     def evaluate(asked: Sequence[Ask]) -> list[Outcome]:
-        settings = [Setting(ask.paper, space.values(ask.paper, ask.point), (ask.seed,)) for ask in asked]
+        settings = [Setting(ask.paper, space.values(ask.paper, ask.point), ask.seeds, ask.scale) for ask in asked]
         outcomes = simulate(computer, settings, lambda done, total: meter.show(len(asked) * done / total))
         meter.done += sum(not outcome.refused for outcome in outcomes)
         meter.show()
         return outcomes
 
-    def measure(asked: Sequence[Ask]) -> list[Outcome]:
-        settings = [Setting(ask.paper, space.values(ask.paper, ask.point), pool.seeds, "full") for ask in asked]
-        return simulate(computer, settings)
-
     claims = [claim for name in space.own for claim in judged_claims(name)]
-    known = _preset(space)
-    pool, validation = explore(space, evaluate, claims, known=known, budget=budget, seed=seed)
+    conditions = [one for name in space.own for one in conditions_of(name)]
+    pool, validation = explore(space, evaluate, claims, budget=budget, seed=seed, conditions=conditions)
     if validation is None:
         why = next(outcome.refused for outcome in pool.outcomes.values() if outcome.refused)
         raise InputError(f"every point of the search of {simulator.name} is refused: {why}")
 
-    objective = Objective(frozenset(claims), validation.weight)
-    finalists = finish.finish(pool, Pool(space, measure, (0,)), objective, validation.best, known=known)
+    finalists = finish.finish(pool, Objective(frozenset([*claims, *conditions]), validation.weight), validation.best)
     if finalists:
         validation = replace(validation, best=finalists[0].point)
-        pool.evaluate([validation.best], confirmed=True)
+        pool.evaluate([validation.best], CONFIRMED)
+    before = finish.measured(pool, _preset(space))
     varied = sensitivity.sensitivity(pool, validation.best)
     meter.done = end
     meter.show()
     settings = {name: _setting(name) for name in space.own}
-    return Calibration(simulator, pool, validation, finalists, varied, settings, budget, seed)
+    return Calibration(simulator, pool, validation, finalists, before, varied, settings, budget, seed)
 
 
 class _Meter:
@@ -314,7 +338,7 @@ class _Meter:
 
 def _expected(space: Space, budget: int) -> int:
     varied = sum(len(spec.rows) - 1 for name in space.own for spec in space.decisions_of(name))
-    return budget * len(space.own) + _VARIATIONS * varied
+    return round(_CLOSER * budget) * len(space.own) + _VARIATIONS * varied
 
 
 def _measured(claims: Iterable[Claim]) -> dict[str, Any]:
@@ -322,6 +346,12 @@ def _measured(claims: Iterable[Claim]) -> dict[str, Any]:
 
 
 def _setting(name: str) -> str:
+    """What is simulated, in words: of the figures, and what differs in short and at more length."""
     document = paper(name).document
-    shared = {**document["full"], **document["calibration"]}
-    return ", ".join(f"{key} {value}" for key, value in shared.items())
+
+    def told(table: Mapping[str, Any]) -> str:
+        return ", ".join(f"{key} {value}" for key, value in table.items() if not isinstance(value, (dict, list)))
+
+    return (
+        f"{told(document['full'])}; in short {told(document['short'])}; at more length {told(document['calibration'])}"
+    )

@@ -120,13 +120,13 @@ def misses(claim: Claim) -> list[float]:
 def _outside(value: float, place: int, allowed: Any, tolerance: float) -> float:
     low, high = _limits(allowed, place, tolerance)
     beyond = max(low - value, value - high, 0.0)
-    return max(0.0, beyond - tolerance) / (tolerance or abs(high) / 10)
+    return max(0.0, beyond - tolerance) / (tolerance or abs(low if math.isinf(high) else high) / 10)
 
 
 def _limits(allowed: Any, place: int, tolerance: float) -> tuple[float, float]:
     """Least and most that is published: of a bound, a band, one of several exact values, or a value."""
     if isinstance(allowed, Mapping):
-        return -math.inf, allowed["at_most"]
+        return allowed.get("at_least", -math.inf), allowed.get("at_most", math.inf)
     if not isinstance(allowed, Sequence):
         return allowed, allowed
     return (allowed[0], allowed[1]) if tolerance else (allowed[place], allowed[place])

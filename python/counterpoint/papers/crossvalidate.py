@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..searches.space import Point
-from .pool import Objective, Pool
+from .pool import CONFIRMED, Objective, Pool
 
 WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Weights of the prior that are compared: 0.1 takes a tenth from the score of a point that departs in everything."""
@@ -61,6 +61,11 @@ class CrossValidation:
         """How well claims that were left out are met under a weight, each counted alike."""
         return _mean(fold.predicted for fold in self.folds if fold.weight == weight for _ in range(fold.counted))
 
+    def predicted_of(self, paper: str, weight: float) -> float:
+        """How well claims of one paper that were left out are met under a weight, each counted alike."""
+        of_paper = [fold for fold in self.folds if fold.weight == weight and fold.left_out.partition(".")[0] == paper]
+        return _mean(fold.predicted for fold in of_paper for _ in range(fold.counted))
+
     def fitted(self, weight: float) -> float:
         """How well the others are met, the mean over the folds weighted alike."""
         return _mean(fold.fitted for fold in self.folds if fold.weight == weight for _ in range(fold.counted))
@@ -81,9 +86,12 @@ def figure_of(claim: str) -> str:
     return ".".join(claim.split(".")[:2])
 
 
-def objectives(claims: Sequence[str], weights: Sequence[float] = WEIGHTS) -> list[Objective]:
-    """What a search makes large, in turn: all claims, and all but each fold's, under every weight."""
-    everything = frozenset(claims)
+def objectives(
+    claims: Sequence[str], weights: Sequence[float] = WEIGHTS, conditions: Sequence[str] = ()
+) -> list[Objective]:
+    """What a search makes large, in turn: all claims, and all but each fold's, under every weight. What papers say of
+    their own runs is no result, and is never left out."""
+    everything = frozenset([*claims, *conditions])
     kept = [everything, *(everything - left_out for left_out in folds_of(claims).values())]
     return [
         Objective(some, weights[(turn + place) % len(weights)])
@@ -93,22 +101,24 @@ def objectives(claims: Sequence[str], weights: Sequence[float] = WEIGHTS) -> lis
     ]
 
 
-def cross_validate(pool: Pool, claims: Sequence[str], weights: Sequence[float] = WEIGHTS) -> CrossValidation | None:
+def cross_validate(
+    pool: Pool, claims: Sequence[str], weights: Sequence[float] = WEIGHTS, conditions: Sequence[str] = ()
+) -> CrossValidation | None:
     """Compares the weights over the points that were evaluated with all seeds; None if there is no such point."""
     folds = []
-    everything = frozenset(claims)
+    everything = frozenset([*claims, *conditions])
     for weight in weights:
         for name, left_out in folds_of(claims).items():
             kept = everything - left_out
-            best = pool.ranking(Objective(kept or everything, weight), confirmed=True).best()
-            scores = None if best is None else pool.joint_scores(best, confirmed=True)
+            best = pool.ranking(Objective(kept or everything, weight), CONFIRMED).best()
+            scores = None if best is None else pool.joint_scores(best, CONFIRMED)
             if best is None or scores is None:
                 return None
             fitted, predicted = mean_of(scores, kept or everything), mean_of(scores, left_out)
             folds.append(Fold(name, weight, best, fitted, predicted, len(left_out)))
     found = CrossValidation(tuple(folds), weights[0], folds[0].best)
     weight = max(weights, key=lambda one: (round(found.predicted(one), _DIGITS), one))
-    best = pool.ranking(Objective(everything, weight), confirmed=True).best()
+    best = pool.ranking(Objective(everything, weight), CONFIRMED).best()
     assert best is not None, "a fold has found one among the same points"
     return replace(found, weight=weight, best=best)
 

@@ -4,7 +4,7 @@ A paper's own decisions are tables of `paper.toml`. Decisions about the simulato
 `simulators.toml`; these papers are searched together and get one value::
 
     [[decision]]
-    key = "device.write_recovery"         # a machine value, or `cores`, `footprint`, `warmup`
+    key = "device.write_recovery"         # a machine value, or one of `RUN_PARAMETERS`
     start = "each-write"                  # what was taken before any claim was looked at
     shipped = "row-close"                 # what the simulator ships or the paper's text suggests; may be left out
     range = ["each-write", "row-close"]
@@ -32,7 +32,7 @@ from typing import Any
 from ..contract.request import literal
 from ..searches.space import Dimension, Row, Typed, typed
 
-RUN_PARAMETERS = ("cores", "footprint", "warmup")
+RUN_PARAMETERS = ("cores", "footprint", "tx_size", "warmup_bytes")
 """Keys of decisions that are no machine values."""
 
 _KEYS = ("key", "name", "start", "shipped", "range", "reason")

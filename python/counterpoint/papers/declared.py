@@ -3,7 +3,7 @@
 `paper.toml` says what all experiments of the paper share::
 
     title = "..."
-    [full]                         # what every run has; `quick` and `calibration` change some of it
+    [full]                         # what every run has; `quick`, `short` and `calibration` change some of it
     machine = "secpm"
     transactions = 2000
     [quick]
@@ -47,17 +47,20 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any, Literal, TypeAlias
 
+from ..contract.request import bytes_of
 from ..runs.matrix import PARTS, Matrix, Value, parse
 from .decisions import DecisionSpec, read, simulator_of
 from .quantity import Quantity
 
-Scale: TypeAlias = Literal["full", "quick", "calibration"]
-"""How much is simulated: the papers' footprints, a quick test, or something in between, for a search over decisions."""
+Scale: TypeAlias = Literal["full", "quick", "short", "calibration"]
+"""How much is simulated: the figures as they are, a quick test, or something in between, for a search over decisions:
+for its many first evaluations (also for what predictions depend on), and for those that it looks at more
+closely."""
 
 PAPERS = ("secpm", "secpm-workshop", "counter-atomicity", "easy-pm", "sepencr")
 """The papers, whose folders here and machine presets have the same names."""
@@ -65,10 +68,12 @@ PAPERS = ("secpm", "secpm-workshop", "counter-atomicity", "easy-pm", "sepencr")
 PREDICTIONS = ("integrity",)
 """What papers say of designs, predicted on one machine that none of them has; nothing is searched for them."""
 
+WARMUP_BYTES = "warmup_bytes"
+"""Instead of `warmup`: how much each core writes before anything is measured, whatever the size of its transactions."""
+
 RECOVERY = "recovery"
 """What the points of a matrix are, where they are no runs."""
 
-_SCALES = ("full", "quick", "calibration")
 _QUANTITY = ("metric", "form", "where", "over", "beyond")
 _HERE = resources.files(__package__)
 
@@ -181,6 +186,8 @@ class DirectionSpec:
         order: or the values of the axis from the least to the most, those that are not compared in one group.
         judged: whether it speaks of each point of the other axes, or of some.
         mean_over: axes of which the mean is taken before anything is compared.
+        at_least: instead of an axis, what the quantity is at least: a condition of the paper's runs, which a search
+            over decisions looks for as it does for claims.
         unmeasured: why it is not measured; empty where it is.
     """
 
@@ -194,6 +201,7 @@ class DirectionSpec:
     order: tuple[tuple[Value, ...], ...] = ()
     judged: Literal["each", "some"] = "each"
     mean_over: tuple[str, ...] = ()
+    at_least: float | None = None
     unmeasured: str = ""
 
 
@@ -336,9 +344,23 @@ def _matrix(
             together = smaller.get("zip", together)
             fixed |= {key: value for key, value in smaller.items() if key not in ("axes", "zip")}
     # What a matrix varies, it varies at every scale, but for what goes together with what it varies.
-    fixed = {key: value for key, value in fixed.items() if key not in axes}
-    document = {"base": base, "axes": axes, "zip": together}
-    return parse(document, place, {**fixed, **{key: value for key, value in changed.items() if key not in axes}})
+    fixed = {key: value for key, value in {**fixed, **changed}.items() if key not in axes}
+    written = {**base, **fixed}.get(WARMUP_BYTES)
+    base.pop(WARMUP_BYTES, None)
+    fixed.pop(WARMUP_BYTES, None)
+    found = parse({"base": base, "axes": axes, "zip": together}, place, fixed)
+    return found if written is None or "warmup" in {**base, **fixed} else _warmed_up(found, written)
+
+
+def _warmed_up(matrix: Matrix, written: Value) -> Matrix:
+    """A matrix in which each core first runs as many transactions as write so many bytes."""
+    size = bytes_of(written) if isinstance(written, int | str) else None
+    assert size is not None, "paper.toml has a size"
+    points = (
+        replace(point, request={**point.request, "warmup": size // int(point.request["tx_size"])})
+        for point in matrix.points
+    )
+    return replace(matrix, points=tuple(points))
 
 
 def _chart(entry: Mapping[str, Any]) -> ChartSpec:

@@ -3,6 +3,5 @@
 ALL = "all"
 """In the place of a paper: every paper."""
 
-BUDGET = 40
-"""Evaluations of each paper in a search: together with what comes after them, the papers of SecPM take 40 minutes on
-two processors."""
+BUDGET = 120
+"""Evaluations of each paper in short; what a search looks at with more comes after them."""

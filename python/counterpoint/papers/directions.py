@@ -1,7 +1,7 @@
 """What papers say about effects, and the sign or order that the model shows.
 
-A statement is a *trend* of a quantity along an axis, or an *order* of its values at an axis. The rules are the same for
-all statements:
+A statement is a *trend* of a quantity along an axis, an *order* of its values at an axis, or a bound. The rules are
+the same for all statements:
 
 - What changes from one value to another is told in percent of the first, and in points where both are percentages.
 - `rises` and `falls`: from the first value of the axis to the last, it changes that way by at least `SIGN`. Values
@@ -9,6 +9,8 @@ all statements:
 - `flat`: from the first to the last, it changes by at most `FLAT`, either way. The papers' "little", "slightly", "close
   to", "similar" and "negligible" are all of this kind.
 - `order`: each value lies above each one of the group before it by at least `SIGN`. Equal values are no order.
+- `at_least`: no change; the quantity itself is at least as much. It says how the paper's runs were: a search over
+  decisions looks for it as it does for claims (`condition`).
 
 A statement is judged at each point of the axes that it is no mean over, and is right if it is right at each of them;
 one of *some* programs is right if it is right at one. Over several seeds the change is taken for each seed, and its
@@ -24,7 +26,7 @@ from itertools import pairwise
 from ..runs.matrix import Matrix, Value
 from .declared import DirectionSpec, Experiment
 from .interval import Estimate, estimate
-from .model import Direction, DirectionRow, Sign
+from .model import Claim, ClaimRow, Direction, DirectionRow, Sign
 from .quantity import Document, Key, Quantity, called
 
 FLAT = 5.0
@@ -61,9 +63,10 @@ def judge(
     expected = measured = ""
     if experiment is not None and not spec.unmeasured:
         matrix = experiment.matrices[spec.matrix]
-        quantity = _looked_at(spec, matrix)
+        quantity = _looked_at(spec, matrix) if spec.along else spec.quantity
         expected, measured = _expected(spec, quantity, matrix), _measured(spec, quantity)
-        rows = tuple(_rows(spec, quantity, matrix, runs[spec.matrix]))
+        told = _rows if spec.along else _amounts
+        rows = tuple(told(spec, quantity, matrix, runs[spec.matrix]))
     return Direction(
         id=spec.id,
         paper=paper,
@@ -75,6 +78,58 @@ def judge(
         rows=rows,
         reason=spec.unmeasured,
     )
+
+
+def condition(spec: DirectionSpec, paper: str, matrix: Matrix, runs: Sequence[Mapping[Key, Document]]) -> Claim:
+    """A statement with a bound as a claim, as the search over decisions has it.
+
+    Raises:
+        ValueError: a run that it needs has no such figure.
+    """
+    rows, least = [], []
+    for at, amount in _amounts_by_point(spec, spec.quantity, matrix, runs).items():
+        if amount is None:
+            raise ValueError(f"{spec.id}: the run at {at} has no {spec.quantity.metric}")
+        rows.append((amount, ClaimRow(at, _bound(spec), amount.said(1), _reached(spec, amount) != "wrong")))
+        least.append(amount.mean)
+    worst = min(rows, key=lambda row: row[0].mean)[1]
+    return Claim(spec.id, paper, spec.says, {"at_least": spec.at_least}, min(least), 0, worst.holds, (worst,))
+
+
+def _amounts(
+    spec: DirectionSpec, quantity: Quantity, matrix: Matrix, runs: Sequence[Mapping[Key, Document]]
+) -> Iterable[DirectionRow]:
+    """A statement with a bound at each point."""
+    unit = "points" if quantity.metric.endswith("_percent") else ""
+    for at, amount in _amounts_by_point(spec, quantity, matrix, runs).items():
+        verdict = _NOT if amount is None else _reached(spec, amount)
+        yield DirectionRow(at, _NO_FIGURE if amount is None else amount.said(1), None, unit, verdict)
+
+
+def _amounts_by_point(
+    spec: DirectionSpec, quantity: Quantity, matrix: Matrix, runs: Sequence[Mapping[Key, Document]]
+) -> dict[str, Estimate | None]:
+    found: dict[str, list[float | None]] = {}
+    for one in runs:
+        by_point: dict[str, list[float | None]] = {}
+        for key, value in quantity.of(matrix, one).items():
+            at = dict(zip(matrix.axes, key, strict=True))
+            by_point.setdefault(_point(spec, quantity, matrix, at), []).append(value)
+        for point, values in by_point.items():
+            found.setdefault(point, []).append(_mean(values))
+    return {
+        point: estimate(known) if len(known := [one for one in values if one is not None]) == len(values) else None
+        for point, values in found.items()
+    }
+
+
+def _reached(spec: DirectionSpec, amount: Estimate) -> Sign:
+    assert spec.at_least is not None, "a statement without an axis has a bound"
+    return "right" if amount.low >= spec.at_least else "wrong" if amount.high < spec.at_least else "undecided"
+
+
+def _bound(spec: DirectionSpec) -> str:
+    return f"at least {spec.at_least:g}"
 
 
 def _looked_at(spec: DirectionSpec, matrix: Matrix) -> Quantity:
@@ -94,7 +149,7 @@ def _rows(
 ) -> Iterable[DirectionRow]:
     """The statement at each point."""
     of_seeds = [_by_point(spec, quantity, matrix, one) for one in runs]
-    in_points = quantity.form.startswith("percent") or quantity.metric.endswith("_percent")
+    in_points = quantity.in_points
     unit = "points" if in_points else "%"
     for at in of_seeds[0]:
         values = {
@@ -200,6 +255,8 @@ def _signed(change: Estimate) -> str:
 def _expected(spec: DirectionSpec, quantity: Quantity, matrix: Matrix) -> str:
     """The statement in the words of the rules."""
     some = ", somewhere" if spec.judged == "some" else ""
+    if not spec.along:
+        return _bound(spec) + some
     if spec.order:
         return " < ".join(", ".join(called(spec.along, value) for value in group) for group in spec.order) + some
     ends = [value for value in matrix.axes[spec.along] if value in quantity.where[spec.along]]

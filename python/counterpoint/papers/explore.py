@@ -17,19 +17,19 @@ from ..searches.space import Point, changed
 from . import crossvalidate, descent
 from .crossvalidate import CrossValidation
 from .decisions import DecisionSpec
-from .pool import Evaluate, Objective, Pool, Space
-
-SEEDS = (1, 2, 3, 4, 5)
-"""Seeds of the programs. The search evaluates with the first; what it chooses from is evaluated with all."""
+from .pool import CONFIRMED, LONG, SHORT, Evaluate, Level, Objective, Pool, Space
 
 BATCH = 8
 """Points that are proposed together. More lets workers share more simulations; fewer learns sooner."""
 
-_START_SHARE, _CONFIRM_SHARE = 0.3, 0.25
-"""Shares of the budget."""
+_START_SHARE = 0.3
+"""Share of the budget."""
 
-_RANKS = 10
-"""How many of the best points of each objective are confirmed if the budget has room."""
+HALVED = 4
+"""Of so many evaluations in short, one is repeated at more length, and of so many of these one with all seeds."""
+
+_RANKS = 20
+"""How many of the best points of each objective are looked at with more, if there is room."""
 
 _BACK_SHARE = 0.3
 """How often a changed decision goes back to what is shipped."""
@@ -62,24 +62,23 @@ def explore(
     evaluate: Evaluate,
     claims: Sequence[str],
     *,
-    known: Point | None = None,
     budget: int,
     seed: int,
-    seeds: Sequence[int] = SEEDS,
+    conditions: Sequence[str] = (),
 ) -> tuple[Pool, CrossValidation | None]:
     """The search, its cross-validation and the descent, for any function that evaluates; None where everything is
-    refused. The descent begins at a `known` good point if that is better than what was found. `budget` is the number of
-    evaluations of each paper with one seed."""
-    pool = Pool(space, evaluate, seeds)
-    _Search(pool, crossvalidate.objectives(claims), budget * len(space.own), seed).run()
-    validation = crossvalidate.cross_validate(pool, claims)
+    refused. `budget` is the number of evaluations of each paper in short. `conditions` are looked for as claims, and
+    never left out."""
+    pool = Pool(space, evaluate)
+    _Search(pool, crossvalidate.objectives(claims, conditions=conditions), budget * len(space.own), seed).run()
+    validation = crossvalidate.cross_validate(pool, claims, conditions=conditions)
     if validation is None:
         return pool, None
     # The folds stay as they are: the descent looks at all claims, those that a fold leaves out among them.
-    objective = Objective(frozenset(claims), validation.weight)
-    begins = (descent.crossed(pool, objective, validation.best), known or space.start)
-    descent.descend(pool, objective, descent.better(pool, objective, begins))
-    best = pool.ranking(objective, confirmed=True).plainest(descent.NOTHING, _NEAREST)
+    objective = Objective(frozenset([*claims, *conditions]), validation.weight)
+    begins = (descent.crossed(pool, objective, validation.best), validation.best, space.start)
+    descent.descend(pool, objective, descent.better(pool, objective, begins, LONG))
+    best = pool.ranking(objective, CONFIRMED).plainest(descent.NOTHING, _NEAREST)
     return pool, validation if best is None else replace(validation, best=best)
 
 
@@ -93,11 +92,12 @@ class _Search:
 
     def run(self) -> None:
         self._start(round(_START_SHARE * self._budget))
-        self._refine(self._budget - round(_CONFIRM_SHARE * self._budget))
-        self._confirm()
+        self._refine(self._budget)
+        self._look_closer(SHORT, LONG, self._budget // HALVED)
+        self._look_closer(LONG, CONFIRMED, self._budget // HALVED**2 * len(CONFIRMED.groups))
 
-    def _evaluate(self, points: Sequence[Point], *, confirmed: bool = False) -> None:
-        self._spent += self._pool.evaluate(points, confirmed=confirmed)
+    def _evaluate(self, points: Sequence[Point]) -> None:
+        self._spent += self._pool.evaluate(points, SHORT)
 
     def _start(self, until: int) -> None:
         self._evaluate(self._begin)
@@ -116,16 +116,18 @@ class _Search:
             proposed += len(batch)
             turn += 1
 
-    def _confirm(self) -> None:
-        """Evaluates with all seeds: the first two points and the best of each objective always, of which few differ;
-        then as many more as the budget allows."""
-        tops = [self._pool.ranking(objective, confirmed=False).top(_RANKS) for objective in self._objectives]
-        self._evaluate(self._begin, confirmed=True)
-        self._evaluate([top[0][1] for top in tops if top], confirmed=True)
+    def _look_closer(self, known: Level, level: Level, budget: int) -> None:
+        """Evaluates what is best at one level at the next: the first two points and the best of each objective always,
+        of which few differ; then as many more as the budget allows."""
+        rankings = [self._pool.ranking(objective, known) for objective in self._objectives]
+        tops = [ranking.top(_RANKS) for ranking in rankings]
+        first = [*self._begin, *(top[0][1] for top in tops if top)]
+        self._pool.evaluate(first, level)
+        spent = 0
         for rank in range(1, _RANKS):
             for top in tops:
-                if rank < len(top) and self._spent < self._budget:
-                    self._evaluate([top[rank][1]], confirmed=True)
+                if rank < len(top) and spent < budget:
+                    spent += self._pool.evaluate([top[rank][1]], level)
 
 
 def spread(space: Space, seed: int, count: int) -> Iterator[Point]:
@@ -144,7 +146,7 @@ class _Proposals:
 
     def __init__(self, pool: Pool, objective: Objective, chance: random.Random) -> None:
         self._pool, self._space, self._chance = pool, pool.space, chance
-        self._ranking = pool.ranking(objective, confirmed=False)
+        self._ranking = pool.ranking(objective, SHORT)
         self._best = self._ranking.best() or pool.space.start
         self._batch: dict[Point, None] = {}
 
@@ -197,5 +199,5 @@ class _Proposals:
         return self._chance.choice([other for other in range(len(spec.rows)) if other != place])
 
     def _is_new(self, point: Point) -> bool:
-        known = self._pool.refused(point) or not self._pool.missing([point])
+        known = self._pool.refused(point) or not self._pool.missing([point], SHORT)
         return not known and point not in self._batch

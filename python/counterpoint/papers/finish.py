@@ -1,4 +1,4 @@
-"""The finish: the best point is measured as the figures are, and so is each point that may hold more.
+"""The finish: the best point is measured as the figures are, and so is what may hold more.
 
 Its rules are in `docs/calibration.md`. A claim holds at full length if its interval over all seeds meets what is
 published.
@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from ..searches.space import Point
+from ..searches.space import Point, changed
 from .crossvalidate import mean_of
 from .model import Claim
-from .pool import Objective, Pool
+from .pool import FIGURES, LONG, SHORT, WHOLE, Level, Objective, Pool
 
 LITTLE = 0.01
 """How much less than the best point a change may be worth at the scale of the search."""
+
+NARROWED = {LONG: 8, WHOLE: 3, FIGURES: 1}
+"""How many of the changed points are looked at, level by level."""
 
 
 @dataclass(frozen=True)
@@ -38,58 +41,73 @@ class Finalist:
         return sum(claim.holds for claim in self.claims)
 
 
-def finish(
-    pool: Pool, full: Pool, objective: Objective, point: Point, *, known: Point | None = None
-) -> tuple[Finalist, ...]:
+def finish(pool: Pool, objective: Objective, point: Point) -> tuple[Finalist, ...]:
     """What was measured at full length, the best first: that with most claims that hold, and of equals the first point
-    and then that with the best score; nothing where the engine refuses the point at full length. A `known` good point
-    competes if the first one misses a claim.
-
-    Args:
-        pool: what the search has evaluated.
-        full: the same space, in which an evaluation is at full length and over all seeds.
-        objective: of the search.
-        point: where it ended.
-        known: the point that competes.
-    """
-    found = _measured(full, [point])
-    best = found.get(point)
+    and then that with the best score; nothing where the engine refuses the point at full length."""
+    best = measured(pool, point)
+    found = [] if best is None else [best]
     while best is not None:
         missed = {claim.id for claim in best.claims if not claim.holds}
-        if not missed:
-            break
-        others = [] if known is None else [known]
-        tried = _measured(full, [*others, *promising(pool, objective, best.point, missed)])
-        found |= tried
-        first = max(tried.values(), key=_order, default=best)
+        points = promising(pool, objective, best.point, missed) if missed else []
+        points = _best_first(pool, objective, points, SHORT)
+        for level, count in NARROWED.items():
+            points = _best_first(pool, objective, points[:count], level)
+        tried = [one for one in (measured(pool, each) for each in points) if one is not None]
+        found += tried
+        first = max(tried, key=_order, default=best)
         if first.held <= best.held:
             break
         best = first
-    return tuple(sorted(found.values(), key=lambda one: (one == best, *_order(one)), reverse=True))
+    return tuple(sorted(found, key=lambda one: (one == best, *_order(one)), reverse=True))
+
+
+def measured(pool: Pool, point: Point) -> Finalist | None:
+    """A point as the figures are; None where the engine refuses it."""
+    pool.evaluate([point], FIGURES)
+    scores = pool.joint_scores(point, FIGURES)
+    return None if scores is None else Finalist(point, tuple(pool.claims(point, FIGURES)), mean_of(scores, scores))
 
 
 def promising(pool: Pool, objective: Objective, point: Point, missed: Collection[str]) -> list[Point]:
-    """Single changes that cost little and meet one of some claims, of each decision the best, with the seed of the
-    search."""
-    variations = pool.variations(point)
-    least = pool.value(objective, point) - LITTLE
-    meeting: dict[int, list[Point]] = {}
-    for which, _, varied in variations:
-        meets = any(claim.holds and claim.id in missed for claim in pool.claims(varied))
-        if meets and varied != point and pool.value(objective, varied) >= least:
-            meeting.setdefault(which, []).append(varied)
-    return [max(some, key=lambda one: pool.value(objective, one)) for some in meeting.values()]
+    """What meets one of some claims in short and costs little there: of each decision the best such choice, and each
+    pair of these with the best other choice of another decision. Only decisions count that bear on papers of these
+    claims."""
+    bearing = {which for claim in missed for which in pool.space.bearing_on(claim.partition(".")[0])}
+    variations = [one for one in pool.variations(point) if one[2] != point and one[0] in bearing]
+    least = pool.value(objective, point, SHORT) - LITTLE
+
+    def value(one: Point) -> float:
+        return pool.value(objective, one, SHORT)
+
+    def meets(one: Point) -> bool:
+        return any(claim.holds and claim.id in missed for claim in pool.claims(one, SHORT))
+
+    best: dict[int, int] = {}
+    meeting: dict[int, Point] = {}
+    for which, choice, one in sorted(variations, key=lambda each: value(each[2]), reverse=True):
+        best.setdefault(which, choice)
+        if meets(one):
+            meeting.setdefault(which, one)
+    single = list(meeting.values())
+    pairs = [
+        changed(one, other, choice)
+        for which, one in meeting.items()
+        for other, choice in best.items()
+        if which != other
+    ]
+    pool.evaluate(pairs, SHORT)
+    return [one for one in dict.fromkeys([*single, *pairs]) if meets(one) and value(one) >= least]
 
 
-def _measured(full: Pool, points: Sequence[Point]) -> dict[Point, Finalist]:
-    """Some points at full length, without those that the engine refuses."""
-    full.evaluate(points)
-    found = {}
-    for point in points:
-        scores = full.joint_scores(point, confirmed=True)
-        if scores is not None:
-            found[point] = Finalist(point, tuple(full.claims(point)), mean_of(scores, scores))
-    return found
+def _best_first(pool: Pool, objective: Objective, points: Sequence[Point], level: Level) -> list[Point]:
+    """Some points as they are at a level: those with most claims that hold first, and of equals the best."""
+    pool.evaluate(points, level)
+    known = [point for point in points if pool.joint_scores(point, level) is not None]
+
+    def order(point: Point) -> tuple[int, float]:
+        return sum(claim.holds for claim in pool.claims(point, level)), pool.value(objective, point, level)
+
+    return sorted(known, key=order, reverse=True)
 
 
 def _order(one: Finalist) -> tuple[int, float]:

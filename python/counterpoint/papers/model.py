@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from ..contract.printed import document
+from .predicted import Dependence
 
 
 @dataclass(frozen=True)
@@ -232,11 +233,13 @@ class Figure:
         title: what it shows.
         section: of the paper.
         note: how it was measured, in a sentence or two; may be empty.
-        prediction: whether this is a prediction, because the paper's values are not known here.
+        prediction: whether this is a prediction, made without the paper's values.
         charts: in the paper's form.
         tables: the paper's, or the numbers of the charts.
         claims: those that this figure measures, by id.
         runs: how many simulations are behind it.
+        depends: how a prediction depends on what the paper leaves open, the decision that moves it most first; null
+            where that is not asked for.
     """
 
     id: str
@@ -250,6 +253,7 @@ class Figure:
     tables: tuple[Table, ...]
     claims: tuple[str, ...]
     runs: int
+    depends: tuple[Dependence, ...] | None = None
 
 
 @dataclass(frozen=True)

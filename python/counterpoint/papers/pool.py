@@ -2,6 +2,9 @@
 
 Papers that are searched together share some decisions and have others of their own. With the same shared choices any
 evaluation of one paper goes with any of another, so the pool keeps evaluations paper by paper and puts them together.
+
+Evaluations have levels, from a few transactions with one seed to the figures as they are: many points are looked at
+with little, and what is best there is looked at with more (successive halving).
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..searches.space import Point, changed, values_at
 from .decisions import DecisionSpec
+from .declared import Scale
 from .evaluate import Outcome
 from .model import Claim
 
@@ -30,14 +34,38 @@ class Piece(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """One evaluation: a paper with choices, and a seed."""
+    """One evaluation: a paper with choices, how much is simulated, and the seeds that are judged together."""
 
     paper: str
     point: Point
-    seed: int
+    scale: Scale
+    seeds: tuple[int, ...]
 
 
 Evaluate: TypeAlias = Callable[[Sequence[Ask]], Sequence[Outcome]]
+
+SEEDS = (1, 2, 3, 4, 5)
+"""Seeds of the programs."""
+
+
+class Level(NamedTuple):
+    """How well a point is known.
+
+    Attributes:
+        scale: how much is simulated.
+        groups: seeds, those that are judged together in one group; the score is the mean over the groups.
+    """
+
+    scale: Scale
+    groups: tuple[tuple[int, ...], ...]
+
+
+SHORT = Level("short", (SEEDS[:1],))
+LONG = Level("calibration", (SEEDS[:1],))
+CONFIRMED = Level("calibration", tuple((seed,) for seed in SEEDS))
+WHOLE = Level("full", (SEEDS[:1],))
+FIGURES = Level("full", (SEEDS,))
+"""As the figures are: claims hold by their intervals."""
 
 
 @dataclass(frozen=True)
@@ -122,95 +150,98 @@ class Objective:
 class Pool:
     """Evaluations, in the order in which they were asked for."""
 
-    def __init__(self, space: Space, evaluate: Evaluate, seeds: Sequence[int]) -> None:
-        """The first seed is the one of the search; a point is confirmed once it is evaluated with all."""
-        self.space, self.seeds = space, tuple(seeds)
+    def __init__(self, space: Space, evaluate: Evaluate) -> None:
+        """An empty pool; `evaluate` answers what is asked."""
+        self.space = space
         self.outcomes: dict[Ask, Outcome] = {}
         self._evaluate = evaluate
 
-    def missing(self, points: Iterable[Point], *, confirmed: bool = False) -> list[Ask]:
-        """What is not yet evaluated of some points, with all seeds or that of the search."""
-        seeds = self.seeds if confirmed else self.seeds[:1]
-        asked = (Ask(*piece, seed) for point in points for piece in self.space.pieces(point) for seed in seeds)
+    def missing(self, points: Iterable[Point], level: Level) -> list[Ask]:
+        """What is not yet evaluated of some points."""
+        asked = (ask for point in points for piece in self.space.pieces(point) for ask in _asks(piece, level))
         return [ask for ask in dict.fromkeys(asked) if ask not in self.outcomes]
 
-    def evaluate(self, points: Iterable[Point], *, confirmed: bool = False) -> int:
+    def evaluate(self, points: Iterable[Point], level: Level) -> int:
         """Evaluates what is missing; returns how many evaluations it took, without those that the engine refused."""
-        missing = self.missing(points, confirmed=confirmed)
+        missing = self.missing(points, level)
         outcomes = self._evaluate(missing) if missing else ()
         self.outcomes.update(zip(missing, outcomes, strict=True))
         return sum(not outcome.refused for outcome in outcomes)
 
     def variations(self, point: Point) -> list[tuple[int, int, Point]]:
-        """A point with one decision changed, for every choice, evaluated: the decision, the choice and the point."""
+        """A point with one decision changed, for every choice, evaluated in short: the decision, the choice and the
+        point."""
         found = [
             (which, choice, changed(point, which, choice))
             for which, spec in enumerate(self.space.decisions)
             for choice in range(len(spec.rows))
         ]
-        self.evaluate(varied for _, _, varied in found)
+        self.evaluate((varied for _, _, varied in found), SHORT)
         return found
 
     def refused(self, point: Point) -> bool:
         """Whether the engine refuses a point for one of the papers."""
-        return any(outcome.refused for outcome in self._outcomes(point))
+        return any(outcome.refused for outcome in self._outcomes(point, SHORT))
 
-    def scores(self, piece: Piece, *, confirmed: bool) -> Mapping[str, float] | None:
-        """The score of each claim of a paper, the mean over all seeds or that of the search's; None if not known."""
-        seeds = self.seeds if confirmed else self.seeds[:1]
-        found = [self.outcomes.get(Ask(*piece, seed)) for seed in seeds]
+    def scores(self, piece: Piece, level: Level) -> Mapping[str, float] | None:
+        """The score of each claim of a paper, the mean over the groups of seeds; None if not known."""
+        found = [self.outcomes.get(ask) for ask in _asks(piece, level)]
         known = [outcome.scores for outcome in found if outcome is not None and not outcome.refused]
-        if len(known) < len(seeds):
+        if len(known) < len(found):
             return None
         return {claim: sum(each[claim] for each in known) / len(known) for claim in known[0]}
 
-    def joint_scores(self, point: Point, *, confirmed: bool) -> dict[str, float] | None:
+    def joint_scores(self, point: Point, level: Level) -> dict[str, float] | None:
         """The scores of all papers' claims at a point."""
         found: dict[str, float] = {}
         for piece in self.space.pieces(point):
-            scores = self.scores(piece, confirmed=confirmed)
+            scores = self.scores(piece, level)
             if scores is None:
                 return None
             found |= scores
         return found
 
-    def value(self, objective: Objective, point: Point) -> float:
-        """Of a point with the seed of the search; the least there is where the engine refuses it."""
-        scores = self.joint_scores(point, confirmed=False)
+    def value(self, objective: Objective, point: Point, level: Level) -> float:
+        """Of a point by an objective; the least there is where the engine refuses it."""
+        scores = self.joint_scores(point, level)
         if scores is None:
             return float("-inf")
         met = sum(scores[claim] for claim in objective.claims) / len(objective.claims)
         return round(met - objective.price(self.space.departures(point), self.space), DIGITS)
 
-    def claims(self, point: Point) -> list[Claim]:
-        """The claims as measured at a point with the seed of the search; none of a paper that was not evaluated, or
-        whose values the engine refuses."""
-        return [claim for outcome in self._outcomes(point) for claim in outcome.claims]
+    def claims(self, point: Point, level: Level) -> list[Claim]:
+        """The claims as measured at a point with the first seeds; none of a paper that was not evaluated, or whose
+        values the engine refuses."""
+        return [claim for outcome in self._outcomes(point, level) for claim in outcome.claims]
 
-    def ranking(self, objective: Objective, *, confirmed: bool) -> Ranking:
+    def ranking(self, objective: Objective, level: Level) -> Ranking:
         """The evaluations by an objective."""
-        return Ranking(self, objective, confirmed=confirmed)
+        return Ranking(self, objective, level)
 
-    def _outcomes(self, point: Point) -> Iterator[Outcome]:
-        """What is known of a point with the seed of the search."""
-        asked = (Ask(*piece, self.seeds[0]) for piece in self.space.pieces(point))
+    def _outcomes(self, point: Point, level: Level) -> Iterator[Outcome]:
+        """What is known of a point with the first seeds."""
+        asked = (_asks(piece, level)[0] for piece in self.space.pieces(point))
         return (self.outcomes[ask] for ask in asked if ask in self.outcomes)
+
+
+def _asks(piece: Piece, level: Level) -> list[Ask]:
+    return [Ask(*piece, level.scale, seeds) for seeds in level.groups]
 
 
 class Ranking:
     """The evaluations of a pool by an objective."""
 
-    def __init__(self, pool: Pool, objective: Objective, *, confirmed: bool) -> None:
-        """Puts a value on every evaluation of a paper."""
+    def __init__(self, pool: Pool, objective: Objective, level: Level) -> None:
+        """Puts a value on every paper with choices that was evaluated at a level."""
         self._space, self._objective = pool.space, objective
         self._split = len(pool.space.shared)
         self._values: dict[str, dict[Point, dict[Point, float]]] = {paper: {} for paper in pool.space.own}
         """By paper, shared choices and the paper's own."""
         self.refused: dict[str, list[Point]] = {paper: [] for paper in pool.space.own}
-        for (paper, point, seed), outcome in pool.outcomes.items():
-            if seed != pool.seeds[0]:
+        for (paper, point, scale, seeds), outcome in pool.outcomes.items():
+            if (scale, seeds) != (level.scale, level.groups[0]):
                 continue
-            scores = pool.scores(Piece(paper, point), confirmed=confirmed)
+            scores = pool.scores(Piece(paper, point), level)
             if scores is not None:
                 shared, own = point[: self._split], point[self._split :]
                 self._values[paper].setdefault(shared, {})[own] = self._value(paper, scores, own)

@@ -117,6 +117,7 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
 }
 """Figures of a run by name; None where a run has none.
 
+`writes` counts lines of all kinds, `write_bytes` their bytes, which are fewer where only parts of lines are written.
 `runtime` is simulated ns per transaction, `execution_time` the ns from one transaction to the next over all cores,
 `l1_access_latency` and `latency` are in ns, energies in mJ, and `recovery_paper_s` is by the formula of sepencr section
 V-D. Of the drain, `drain_caches_mj`, `drain_controller_mj` and `drain_encryption_mj` are the columns of its Table III.
@@ -143,6 +144,11 @@ class Quantity:
     where: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     over: Mapping[str, Value] = field(default_factory=dict)
     beyond: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def in_points(self) -> bool:
+        """Whether it is a percentage, whose changes are told in points."""
+        return self.form.startswith("percent") or self.metric.endswith("_percent")
 
     def keys(self, matrix: Matrix) -> Iterable[tuple[Key, Key | None, Key | None]]:
         """The selected runs, each with the run it is compared to, and the one whose figure is taken off both."""

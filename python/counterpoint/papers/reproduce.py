@@ -5,32 +5,28 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
 from .._engine import EngineError, InputError
 from ..contract.request import count
 from ..runs import sweeps
-from ..runs.computing import store_in
-from ..runs.matrix import Value
+from ..runs.computing import Computer, computing, store_in
 from ..runs.sweeps import SweepProgress
-from ..searches.space import Row
+from ..system import units
 from ..verbs import catalogue, recoveries
 from . import charts, claims, directions, recoverability
-from .decisions import DecisionSpec
+from .asking import TIMING_ONLY, content, placed, set_now
 from .declared import PAPERS, PREDICTIONS, Experiment, Scale, experiments, paper
 from .defaults import ALL
+from .dependence import SHORT_SEED, dependence
 from .interval import SEEDS_MAX
 from .model import Claim, Decision, Direction, Figure, Reproduction
 from .quantity import Document, Key, key_of
 
 SEEDS = 5
 """Seeds that what is published is measured with."""
-
-TIMING_ONLY: Mapping[str, Value] = {"engine.bytes": False}
-"""Figures and claims are of times and counts, which do not depend on contents, so none are moved: the runs have the
-same events and take an eighth less time."""
 
 Simulate = Callable[[Sequence[Mapping[str, Any]]], Sequence[Document]]
 """A function that returns the documents of requests, in their order."""
@@ -62,6 +58,7 @@ def reproduce(
     *,
     quick: bool = False,
     seeds: int | None = None,
+    depends: bool = False,
     store: str | os.PathLike[str] | None = None,
     workers: int = 0,
     cluster: str | None = None,
@@ -74,6 +71,7 @@ def reproduce(
         asked: a paper, `"all"`, or `"integrity"`, the predictions of published results on integrity trees.
         quick: small footprints and few transactions, to see that everything works; the figures mean little.
         seeds: every figure is measured with the seeds 1 to this, as a mean with an interval; default 5, `quick` 1.
+        depends: also measure how each prediction depends on what its paper leaves open, in short runs of their own.
         store: the file that keeps the simulations, as `sweep` has it, so that one that was stopped goes on; without,
             they are forgotten.
         workers: processes that simulate; 0 is one per processor, and there are never more. The results do not depend
@@ -88,8 +86,7 @@ def reproduce(
         Interrupted: Ctrl-C; what was finished is in the store.
     """
     scale: Scale = "quick" if quick else "full"
-    names = names_of(asked)
-    used = _seeds(seeds, quick)
+    names, used = names_of(asked), _seeds(seeds, quick)
     declared = [
         [experiment for name in names for experiment in experiments(name, scale, {"seed": one, **TIMING_ONLY})]
         for one in used
@@ -110,7 +107,7 @@ def reproduce(
 
     measured = over_seeds(measure([one for each in declared for one in each], simulate), len(used))
     judged = {claim.id: claim for entry in measured for claim in judge(entry)}
-    return Reproduction(
+    found = Reproduction(
         papers={name: paper(name).title for name in names},
         figures=tuple(_figure(entry) for entry in measured),
         claims=tuple(judged[name] for name in claims.published() if name in judged),
@@ -121,6 +118,30 @@ def reproduce(
         facts=_facts(names, documents, scale, used),
         directions=tuple(direction for name in names for direction in judged_directions(name, measured)),
         command=command,
+    )
+    if not depends:
+        return found
+    with computing(store, workers=workers, cluster=cluster) as computer:
+        return _with_dependence(found, computer, progress)
+
+
+def _with_dependence(measured: Reproduction, computer: Computer, progress: SweepProgress | None) -> Reproduction:
+    """A reproduction with what its predictions depend on."""
+
+    def show(done: int, total: int) -> None:
+        if progress is not None:
+            progress(done, total, 0)
+
+    scale: Scale = "quick" if measured.quick else "short"
+    names = list(dict.fromkeys(figure.paper for figure in measured.figures if figure.prediction))
+    found = [one for name in names for one in dependence(name, computer, show, scale=scale)]
+    return replace(
+        measured,
+        figures=tuple(
+            replace(one, depends=tuple(each for each in found if each.figure == one.id)) if one.prediction else one
+            for one in measured.figures
+        ),
+        facts={**measured.facts, **_shortened(names, scale)},
     )
 
 
@@ -233,20 +254,6 @@ def decisions(name: str) -> list[Decision]:
     ]
 
 
-def set_now(name: str, spec: DecisionSpec) -> Row:
-    """What the runs of a paper have for a decision: values of its preset, or of `paper.toml`."""
-    preset = next(machine.values for machine in catalogue.machines() if machine.name == name)
-    return tuple(_value(name, preset, key) for key in spec.keys)
-
-
-def _value(name: str, preset: Mapping[str, Any], key: str) -> Value:
-    section, _, value = key.partition(".")
-    if not value and key not in paper(name).document["full"]:
-        raise ValueError(f"decision {key} of {name}: [full] of its paper.toml must have it, as the runs do")
-    found: Value = preset[section][value] if value else paper(name).document["full"][key]
-    return found
-
-
 def _figure(measured: Measured) -> Figure:
     experiment = measured.experiment
     names = paper(experiment.paper).names
@@ -276,17 +283,6 @@ def _figure(measured: Measured) -> Figure:
     )
 
 
-def content(request: Mapping[str, Any]) -> str:
-    """A request as a key."""
-    return json.dumps(request, sort_keys=True)
-
-
-def placed(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A request with the full path of its trace in the package, if it has one."""
-    trace = resources.files(__package__) / request.get("machine", "") / request["workload"]
-    return {**request, "workload": str(trace)} if trace.is_file() else request
-
-
 def _facts(names: Sequence[str], documents: Sequence[Document], scale: Scale, seeds: range) -> dict[str, str]:
     counted = sorted({run["transactions"] // max(run["cores"], 1) for run in documents if run["transactions"]})
     facts = {
@@ -303,3 +299,11 @@ def _facts(names: Sequence[str], documents: Sequence[Document], scale: Scale, se
         "engine": f"{catalogue.engine_version()}",
     }
     return {name: value for name, value in facts.items() if value}
+
+
+def _shortened(names: Sequence[str], scale: Scale) -> dict[str, str]:
+    """How it is measured what predictions depend on."""
+    counted = {paper(name).document[scale]["transactions"] for name in names}
+    runs = ", ".join(units.count_of(count, "transaction") for count in sorted(counted))
+    said = f"one decision changed at a time, {runs} per core, seed {SHORT_SEED}"
+    return {"dependence of predictions": said} if names else {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..searches.space import Point
 from .decisions import DecisionSpec
 from .evaluate import Outcome
-from .pool import Ask, Pool
+from .pool import SHORT, Ask, Pool
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Varied:
 
 
 def sensitivity(pool: Pool, chosen: Point) -> tuple[Varied, ...]:
-    """Every choice of every decision, with the seed of the search; what is missing is evaluated."""
+    """Every choice of every decision, in short; what is missing is evaluated."""
     space = pool.space
     return tuple(
         Varied(
             space.decisions[which],
             place,
             {
-                piece.paper: pool.outcomes[Ask(*piece, pool.seeds[0])]
+                piece.paper: pool.outcomes[Ask(*piece, SHORT.scale, SHORT.groups[0])]
                 for piece in space.pieces(point)
                 if space.owners[which] in ("", piece.paper)
             },

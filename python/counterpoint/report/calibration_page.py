@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ..papers.asking import set_now
 from ..papers.calibrate import Calibration
+from ..papers.crossvalidate import mean_of
 from ..papers.declared import paper
+from ..papers.finish import Finalist
 from ..papers.model import Claim
-from ..papers.reproduce import set_now
+from ..papers.pool import SEEDS
 from ..papers.sensitivity import Varied
 from ..searches.space import Point
 from ..system.files import prepare_folder, write_text
@@ -60,12 +63,18 @@ def page(found: Calibration) -> str:
         _folds(found),
         "## The finish",
         _finish(found),
+        "## What the choice costs",
+        "The point is chosen for the claims of all papers, and for what it predicts. Beside it, what fits each paper's "
+        "claims best by itself, of all that was evaluated at more length with the first seed.",
+        markdown_table(
+            ("paper", "best score", "chosen score", "claims lost", "claims won", "the best has"), _costs(found)
+        ),
         "## The claims",
-        "At the scale of the search, with its first seed; the figures at the papers' footprints are in the report.",
+        "In short, with the first seed; the figures as they are, are in the report.",
         markdown_table(("claim", "at", "published", *found.named), _claims(found)),
         "## How the claims depend on each decision",
-        "One decision changed at a time, all others as chosen, with the first seed. Points of a claim in their order; "
-        "**bold** where all of them hold.",
+        "One decision changed at a time, all others as chosen, in short, with the first seed. Points of a claim in "
+        "their order; **bold** where all of them hold.",
         *_sensitivities(found),
     ]
     refused = _refused(found)
@@ -79,8 +88,8 @@ def _setting(found: Calibration) -> str:
     lines = [
         f"Written by `counterpoint calibrate {names} --budget {found.budget} --seed {found.seed}`, engine "
         f"{catalogue.engine_version()}.",
-        f"{found.evaluated} evaluations of a paper with a seed, and {len(found.refused)} refused; the chosen point was",
-        f"evaluated with the seeds {', '.join(map(str, found.pool.seeds))}. How the search goes and what a score is:",
+        f"{found.evaluated} evaluations of a paper, and {len(found.refused)} refused; the chosen point was measured",
+        f"with the seeds {', '.join(map(str, SEEDS))}. How the search goes and what a score is:",
         "[calibration](../calibration.md). Simulated:",
         "",
         *(f"- {name}: {setting}" for name, setting in found.settings.items()),
@@ -153,28 +162,61 @@ def _folds(found: Calibration) -> str:
             markdown_table(
                 ("left out", "fitted", "predicted", "overall", "its best point differs from the chosen one in"), folds
             ),
+            "The cross-validated error of a paper is one less the mean score of its claims that were left out:",
+            markdown_table(
+                ("paper", "predicted", "cross-validated error"),
+                [
+                    (name, f"{predicted:.3f}", f"{1 - predicted:.3f}")
+                    for name in found.space.own
+                    for predicted in [tested.predicted_of(name, tested.weight)]
+                ],
+            ),
         )
     )
 
 
 def _finish(found: Calibration) -> str:
-    rows = [
-        (
-            _difference(found, one.point) or "nothing",
-            f"{one.held} of {len(one.claims)}",
-            f"{one.score:.3f}",
-            ", ".join(f"`{claim.id}`" for claim in one.claims if not claim.holds) or "none",
-        )
-        for one in found.finalists
-    ]
+    rows = [_finalist(found, one) for one in found.finalists]
+    before = [] if found.before is None else [_finalist(found, found.before)]
+    header = ("differs from the chosen one in", "claims that hold", "score", "missed")
+    weak = found.before is not None and found.finalists and found.before.held > found.finalists[0].held
     return "\n\n".join(
         (
             "The best point of the search was measured as the figures are: at full length, over all seeds, where a "
-            "claim holds if its interval meets what is published. So was each single change of little cost with which "
-            "a claim that it misses holds in the search. The point of which most claims hold is chosen.",
-            markdown_table(("differs from the chosen one in", "claims that hold", "score", "missed"), rows),
+            "claim holds if its interval meets what is published. So were changes of little cost with which a claim "
+            "that it misses holds in the search. The point of which most claims hold is chosen.",
+            markdown_table(header, rows),
+            "What the presets had when the search began, which is no part of it:"
+            + (" more claims hold there, so the search was too weak." if weak else ""),
+            markdown_table(header, before),
         )
     )
+
+
+def _finalist(found: Calibration, one: Finalist) -> Sequence[str]:
+    return (
+        _difference(found, one.point) or "nothing",
+        f"{one.held} of {len(one.claims)}",
+        f"{one.score:.3f}",
+        ", ".join(f"`{claim.id}`" for claim in one.claims if not claim.holds) or "none",
+    )
+
+
+def _costs(found: Calibration) -> Iterable[Sequence[str]]:
+    for name in found.space.own:
+        (best, alone), (chosen, together) = found.alone(name), found.together(name)
+        held = [{claim.id for claim in one.claims if claim.holds} for one in (alone, together)]
+        pairs = zip(found.space.decisions_of(name), best, chosen, strict=True)
+        yield (
+            name,
+            *(_score(mean_of(one.scores, one.scores)) for one in (alone, together)),
+            *(
+                ", ".join(f"`{one}`" for one in sorted(some)) or "none"
+                for some in (held[0] - held[1], held[1] - held[0])
+            ),
+            "; ".join(f"`{spec.name}` {spec.text(spec.rows[there])}" for spec, there, here in pairs if there != here)
+            or "the same",
+        )
 
 
 def _claims(found: Calibration) -> Iterable[Sequence[str]]:

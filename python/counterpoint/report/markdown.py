@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ..papers.model import Claim, Direction, Figure, Reproduction, Table
+from ..papers.predicted import PREDICTION, sentence
 
 
 def page(reproduction: Reproduction, paper: str) -> str:
@@ -67,7 +68,8 @@ def _head(reproduction: Reproduction, paper: str) -> str:
         name: value for name, value in reproduction.facts.items() if name not in ("papers", "machines", "simulations")
     }
     said = "; ".join(f"{name}: {value}" for name, value in facts.items())
-    scale = f"{' --quick' if reproduction.quick else ''} --seeds {reproduction.seeds}"
+    depends = any(figure.depends is not None for figure in reproduction.figures)
+    scale = f"{' --quick' if reproduction.quick else ''} --seeds {reproduction.seeds}{' --depends' if depends else ''}"
     return f"{said + '.' if said else ''}\nWritten by `counterpoint reproduce {paper}{scale} --out DIR`.".strip()
 
 
@@ -82,7 +84,9 @@ def _claim_rows(claims: Iterable[Claim]) -> list[list[str]]:
 def _figure(figure: Figure) -> list[str]:
     said = [f"Section {figure.section}." if figure.section else "", figure.note]
     if figure.prediction:
-        said.append("The paper's values are not known here: this is a prediction.")
+        said.append(PREDICTION)
+    if figure.depends is not None:
+        said.append(sentence(figure.depends))
     parts = [f"### {figure.name}: {figure.title}", " ".join(filter(None, said))]
     for table in figure.tables:
         parts += [table.title if table.title in ("", figure.title) else f"{table.title}:", _of(table)]

@@ -8,9 +8,9 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from ..contract.request import literal
 from ..papers import declared
 from ..papers.model import Chart, Claim, Decision, Figure, Reproduction, Table
+from ..papers.predicted import PREDICTION, choice_text, sentence
 from ..system import units
 from ..verbs import catalogue
 from . import colours, figures, prose
@@ -39,6 +39,7 @@ def render(reproduction: Reproduction) -> str:
         papers=[_paper(reproduction, name, claims, figure_of) for name in reproduction.papers],
         runs=units.count_of(sum(figure.runs for figure in reproduction.figures), "simulation"),
         deviations=prose.html(reproduction.deviations),
+        prediction=PREDICTION,
         dark_rules=colours.dark_rules(".drawn"),
         colours=colours,
     )
@@ -68,6 +69,7 @@ def _figure(figure: Figure, claims: dict[str, Claim], colour_of: dict[str, str])
     return {
         "figure": figure,
         "note": prose.inline(figure.note),
+        "depends": "" if figure.depends is None else prose.inline(sentence(figure.depends)),
         "runs": units.count_of(figure.runs, "simulation") if figure.runs else "",
         "legend": shared,
         "charts": [
@@ -115,18 +117,11 @@ def _table(table: Table) -> dict[str, Any]:
 def _decision(decision: Decision) -> dict[str, Any]:
     return {
         "key": _breakable(decision.key),
-        "value": _choice(decision.value),
-        "start": _choice(decision.start) if decision.start != decision.value else "",
-        "range": ("; " if isinstance(decision.value, dict) else ", ").join(map(_choice, decision.range)),
+        "value": choice_text(decision.value),
+        "start": choice_text(decision.start) if decision.start != decision.value else "",
+        "range": ("; " if isinstance(decision.value, dict) else ", ").join(map(choice_text, decision.range)),
         "reason": prose.inline(decision.reason),
     }
-
-
-def _choice(value: Any) -> str:
-    """A value, or the values of a group."""
-    if isinstance(value, dict):
-        return ", ".join(f"{key.rpartition('.')[2]} {literal(one)}" for key, one in value.items())
-    return literal(value)
 
 
 def _breakable(path: str) -> Markup:
