@@ -27,7 +27,7 @@ from .evaluate import Outcome, Setting, conditions_of, judged_claims, simulate
 from .explore import HALVED, check_libraries, explore
 from .finish import Finalist
 from .model import Claim
-from .pool import CONFIRMED, DIGITS, LONG, SEEDS, SHORT, Ask, Objective, Pool, Space
+from .pool import CONFIRMED, DIGITS, LONG, SEEDS, SHORT, Ask, Objective, Piece, Pool, Space, first_ask
 from .reproduce import names_of
 from .sensitivity import Varied
 
@@ -108,7 +108,7 @@ class Calibration:
         known = {
             ask.point: outcome
             for ask, outcome in self.pool.outcomes.items()
-            if ask == Ask(name, ask.point, LONG.scale, LONG.groups[0]) and not outcome.refused
+            if ask == first_ask(Piece(name, ask.point), LONG) and not outcome.refused
         }
 
         def order(point: Point) -> tuple[float, bool]:
@@ -121,7 +121,7 @@ class Calibration:
     def together(self, name: str) -> tuple[Point, Outcome]:
         """The same at the chosen point."""
         piece = next(piece for piece in self.space.pieces(self.chosen) if piece.paper == name)
-        return piece.point, self.pool.outcomes[Ask(*piece, LONG.scale, LONG.groups[0])]
+        return piece.point, self.pool.outcomes[first_ask(piece, LONG)]
 
     @property
     def named(self) -> dict[str, Point]:

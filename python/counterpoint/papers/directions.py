@@ -86,14 +86,14 @@ def condition(spec: DirectionSpec, paper: str, matrix: Matrix, runs: Sequence[Ma
     Raises:
         ValueError: a run that it needs has no such figure.
     """
-    rows, least = [], []
+    found = []
     for at, amount in _amounts_by_point(spec, spec.quantity, matrix, runs).items():
         if amount is None:
             raise ValueError(f"{spec.id}: the run at {at} has no {spec.quantity.metric}")
-        rows.append((amount, ClaimRow(at, _bound(spec), amount.said(1), _reached(spec, amount) != "wrong")))
-        least.append(amount.mean)
-    worst = min(rows, key=lambda row: row[0].mean)[1]
-    return Claim(spec.id, paper, spec.says, {"at_least": spec.at_least}, min(least), 0, worst.holds, (worst,))
+        found.append((at, amount))
+    at, least = min(found, key=lambda one: one[1].mean)
+    row = ClaimRow(at, _bound(spec), least.said(1), _reached(spec, least) != "wrong")
+    return Claim(spec.id, paper, spec.says, {"at_least": spec.at_least}, least.mean, 0, row.holds, (row,))
 
 
 def _amounts(
@@ -109,18 +109,13 @@ def _amounts(
 def _amounts_by_point(
     spec: DirectionSpec, quantity: Quantity, matrix: Matrix, runs: Sequence[Mapping[Key, Document]]
 ) -> dict[str, Estimate | None]:
-    found: dict[str, list[float | None]] = {}
-    for one in runs:
-        by_point: dict[str, list[float | None]] = {}
-        for key, value in quantity.of(matrix, one).items():
-            at = dict(zip(matrix.axes, key, strict=True))
-            by_point.setdefault(_point(spec, quantity, matrix, at), []).append(value)
-        for point, values in by_point.items():
-            found.setdefault(point, []).append(_mean(values))
-    return {
-        point: estimate(known) if len(known := [one for one in values if one is not None]) == len(values) else None
-        for point, values in found.items()
-    }
+    """The quantity over the seeds by point; None where there is no figure."""
+    of_seeds = [_by_point(spec, quantity, matrix, one) for one in runs]
+    found = {}
+    for point in of_seeds[0]:
+        known = [value for one in of_seeds for value in one[point].values() if value is not None]
+        found[point] = estimate(known) if len(known) == len(of_seeds) else None
+    return found
 
 
 def _reached(spec: DirectionSpec, amount: Estimate) -> Sign:
@@ -168,12 +163,12 @@ def _rows(
 def _by_point(
     spec: DirectionSpec, quantity: Quantity, matrix: Matrix, runs: Mapping[Key, Document]
 ) -> dict[str, dict[Value, float | None]]:
-    """The values of one seed along the axis, by point."""
+    """The values of one seed along the axis, by point; one value where the statement has no axis."""
     found: dict[str, dict[Value, list[float | None]]] = {}
     for key, value in quantity.of(matrix, runs).items():
         at = dict(zip(matrix.axes, key, strict=True))
         point = _point(spec, quantity, matrix, at)
-        found.setdefault(point, {}).setdefault(at[spec.along], []).append(value)
+        found.setdefault(point, {}).setdefault(at.get(spec.along, ""), []).append(value)
     return {point: {at: _mean(values) for at, values in along.items()} for point, along in found.items()}
 
 

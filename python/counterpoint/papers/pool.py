@@ -220,8 +220,13 @@ class Pool:
 
     def _outcomes(self, point: Point, level: Level) -> Iterator[Outcome]:
         """What is known of a point with the first seeds."""
-        asked = (_asks(piece, level)[0] for piece in self.space.pieces(point))
+        asked = (first_ask(piece, level) for piece in self.space.pieces(point))
         return (self.outcomes[ask] for ask in asked if ask in self.outcomes)
+
+
+def first_ask(piece: Piece, level: Level) -> Ask:
+    """What is asked of a paper with choices at a level, with its first seeds."""
+    return Ask(*piece, level.scale, level.groups[0])
 
 
 def _asks(piece: Piece, level: Level) -> list[Ask]:

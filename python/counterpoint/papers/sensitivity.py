@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..searches.space import Point
 from .decisions import DecisionSpec
 from .evaluate import Outcome
-from .pool import SHORT, Ask, Pool
+from .pool import SHORT, Pool, first_ask
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def sensitivity(pool: Pool, chosen: Point) -> tuple[Varied, ...]:
             space.decisions[which],
             place,
             {
-                piece.paper: pool.outcomes[Ask(*piece, SHORT.scale, SHORT.groups[0])]
+                piece.paper: pool.outcomes[first_ask(piece, SHORT)]
                 for piece in space.pieces(point)
                 if space.owners[which] in ("", piece.paper)
             },

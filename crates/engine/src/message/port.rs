@@ -201,9 +201,9 @@ pub trait DevicePort {
     /// When an access that is submitted at `now` would have its column command if the data bus were free.
     fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps;
     /// Reserves the bank, bus and rank for one access of `media`, which is at `location`: after the earlier accesses of
-    /// its bank, with a column command no earlier than `not_before`. It moves `words` words, from 1 to [`LINE_WORDS`](super::LINE_WORDS), each
-    /// with its part of what is stored beside the line. `now` must not decrease. Counts as an access of a data line or
-    /// counter block.
+    /// its bank, with a column command no earlier than `not_before`. It moves `words` words, from 1 to
+    /// [`LINE_WORDS`](super::LINE_WORDS), each with its part of what is stored beside the line. `now` must not decrease.
+    /// Counts as an access of a data line or counter block.
     fn issue(
         &mut self,
         now: Ps,
