@@ -16,6 +16,7 @@ from counterpoint.papers.explore import BATCH, _Search, explore, spread
 from counterpoint.papers.model import Claim, ClaimRow
 from counterpoint.papers.pool import (
     CONFIRMED,
+    FIGURES,
     LONG,
     SEEDS,
     SHORT,
@@ -234,6 +235,20 @@ def test_a_price_that_hinders_prediction_is_not_paid() -> None:
     _, validation = explored(NOISY, Papers(NOISY, formula), 60, claims=THREE)
     assert set(chosen_by_name(NOISY, validation.best).values()) == {1}
     assert validation.weight == 0.05, "the largest under which a departure that gains 0.02 pays: 0.05 of four decisions"
+
+
+def test_a_fold_ends_with_a_descent_that_does_not_see_what_it_leaves_out() -> None:
+    space = Space((), {"p": tuple(decision(name, 6) for name in "abcdef")})
+
+    def steep(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+        """The first two figures rise with every decision; the third is met by one corner that they do not lead to."""
+        risen = sum(chosen.values()) / 30
+        return {"p.f1.x": risen, "p.f2.x": risen, "p.f3.x": float(not any(chosen.values()))}
+
+    _, validation = explored(space, Papers(space, steep), 20, claims=THREE)
+    without_third = next(fold for fold in validation.under(validation.weight) if fold.left_out == "p.f3")
+    assert without_third.best == (5,) * 6, "few points of so short a search are there"
+    assert (without_third.fitted, without_third.predicted) == (1.0, 0.0)
 
 
 def test_points_compete_with_all_seeds() -> None:
@@ -475,9 +490,11 @@ def test_a_change_that_meets_a_claim_at_little_cost_is_measured_at_full_length()
     assert all(point[1] == 2 and point[2] != 1 for point in found), "or that with another decision"
     assert finish.promising(one.pool, HALVES, start, ["p.f2.x"]) == []
     ended = one.ended(start)
-    assert [(each.point, each.held) for each in ended] == [(better, 1), (start, 0)]
+    assert (ended[0].point, ended[0].held) == (better, 1)
     assert ended[0].score == pytest.approx((1 + 0.59 + 0.5) / 3)
-    assert len(one.measured) == len(set(one.measured)) == 3, "p twice and q once"
+    assert (ended[-1].point, ended[-1].held) == (start, 0)
+    assert len(ended) == 1 + finish.NARROWED[FIGURES], "and as many others as are looked at"
+    assert len(one.measured) == len(set(one.measured)), "nothing is measured twice"
 
 
 def test_choice_that_fails_at_full_length_is_not_taken() -> None:
@@ -506,7 +523,23 @@ def test_a_claim_that_is_missed_at_full_length_only_is_looked_after() -> None:
 
     found = Finishing(short, full).ended(FINISHED.start)
     assert found[0].point == changed(FINISHED.start, 2, 1)
-    assert [each.held for each in found] == [3, *[2] * (len(found) - 1)]
+    assert {each.held for each in found if each.point[2] == 1} == {3}
+    assert {each.held for each in found if each.point[2] != 1} == {2}
+
+
+def test_the_finish_may_begin_at_another_point_that_holds_more() -> None:
+    def far(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        """Both claims of p are met far from the start, where no change alone leads."""
+        if paper == "q":
+            return {"q.f1.x": 0.5}
+        return dict.fromkeys(("p.f1.x", "p.f2.x"), 1.0 if (chosen["a"], chosen["b"], chosen["s"]) == (3, 2, 2) else 0.9)
+
+    there, elsewhere = (2, 3, 2, 0), (1, 1, 1, 1)
+    one = Finishing(far, far)
+    assert one.ended(FINISHED.start)[0].held == 0
+    found = finish.finish(one.pool, HALVES, FINISHED.start, [FINISHED.start, elsewhere, there])
+    assert (found[0].point, found[0].held) == (there, 2)
+    assert elsewhere not in [each.point for each in found], "of the others, that which holds most"
 
 
 def test_point_without_better_neighbours_is_measured_alone() -> None:
@@ -528,5 +561,6 @@ def test_the_finish_goes_on_while_more_claims_hold() -> None:
     one = Finishing(stairs, stairs)
     found = one.ended(FINISHED.start)
     assert found[0].point == (1, 0, 0, 2)
-    assert [each.held for each in found] == [2, 1, 0]
+    assert [each.held for each in found] == sorted((each.held for each in found), reverse=True)
+    assert {each.held for each in found} == {2, 1, 0}
     assert len(one.measured) == len(set(one.measured)), "nothing is measured twice"

@@ -308,7 +308,9 @@ def _calibrate(
         why = next(outcome.refused for outcome in pool.outcomes.values() if outcome.refused)
         raise InputError(f"every point of the search of {simulator.name} is refused: {why}")
 
-    finalists = finish.finish(pool, Objective(frozenset([*claims, *conditions]), validation.weight), validation.best)
+    objective = Objective(frozenset([*claims, *conditions]), validation.weight)
+    others = [fold.best for fold in validation.under(validation.weight)]
+    finalists = finish.finish(pool, objective, validation.best, others)
     if finalists:
         validation = replace(validation, best=finalists[0].point)
         pool.evaluate([validation.best], CONFIRMED)

@@ -52,6 +52,10 @@ class CrossValidation:
     weight: float
     best: Point
 
+    def under(self, weight: float) -> list[Fold]:
+        """The folds under one weight."""
+        return [fold for fold in self.folds if fold.weight == weight]
+
     @property
     def weights(self) -> tuple[float, ...]:
         """The weights that were compared."""
@@ -59,16 +63,16 @@ class CrossValidation:
 
     def predicted(self, weight: float) -> float:
         """How well claims that were left out are met under a weight, each counted alike."""
-        return _mean(fold.predicted for fold in self.folds if fold.weight == weight for _ in range(fold.counted))
+        return _mean(fold.predicted for fold in self.under(weight) for _ in range(fold.counted))
 
     def predicted_of(self, paper: str, weight: float) -> float:
         """How well claims of one paper that were left out are met under a weight, each counted alike."""
-        of_paper = [fold for fold in self.folds if fold.weight == weight and fold.left_out.partition(".")[0] == paper]
+        of_paper = [fold for fold in self.under(weight) if fold.left_out.partition(".")[0] == paper]
         return _mean(fold.predicted for fold in of_paper for _ in range(fold.counted))
 
     def fitted(self, weight: float) -> float:
         """How well the others are met, the mean over the folds weighted alike."""
-        return _mean(fold.fitted for fold in self.folds if fold.weight == weight for _ in range(fold.counted))
+        return _mean(fold.fitted for fold in self.under(weight) for _ in range(fold.counted))
 
 
 def folds_of(claims: Sequence[str]) -> dict[str, frozenset[str]]:
@@ -79,6 +83,12 @@ def folds_of(claims: Sequence[str]) -> dict[str, frozenset[str]]:
     if len(figures) < 2:
         return {claim: frozenset([claim]) for claim in claims}
     return {figure: frozenset(found) for figure, found in figures.items()}
+
+
+def without(left_out: str, claims: Sequence[str], conditions: Sequence[str], weight: float) -> Objective:
+    """What a fold makes large: all but what it leaves out, or everything where that is all there is."""
+    everything = frozenset([*claims, *conditions])
+    return Objective(everything - folds_of(claims)[left_out] or everything, weight)
 
 
 def figure_of(claim: str) -> str:
@@ -109,12 +119,12 @@ def cross_validate(
     everything = frozenset([*claims, *conditions])
     for weight in weights:
         for name, left_out in folds_of(claims).items():
-            kept = everything - left_out
-            best = pool.ranking(Objective(kept or everything, weight), CONFIRMED).best()
+            objective = without(name, claims, conditions, weight)
+            best = pool.ranking(objective, CONFIRMED).best()
             scores = None if best is None else pool.joint_scores(best, CONFIRMED)
             if best is None or scores is None:
                 return None
-            fitted, predicted = mean_of(scores, kept or everything), mean_of(scores, left_out)
+            fitted, predicted = mean_of(scores, objective.claims), mean_of(scores, left_out)
             folds.append(Fold(name, weight, best, fitted, predicted, len(left_out)))
     found = CrossValidation(tuple(folds), weights[0], folds[0].best)
     weight = max(weights, key=lambda one: (round(found.predicted(one), _DIGITS), one))

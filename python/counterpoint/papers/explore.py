@@ -74,12 +74,22 @@ def explore(
     validation = crossvalidate.cross_validate(pool, claims, conditions=conditions)
     if validation is None:
         return pool, None
-    # The folds stay as they are: the descent looks at all claims, those that a fold leaves out among them.
+    # A fold is a whole search that does not see what it leaves out, so it ends with a descent, too.
+    for fold in validation.under(validation.weight):
+        _descend(pool, crossvalidate.without(fold.left_out, claims, conditions, fold.weight), fold.best)
+    validation = crossvalidate.cross_validate(pool, claims, conditions=conditions)
+    assert validation is not None, "there was one among fewer points"
+    # From here on the folds stay as they are: the last descent looks at all claims.
     objective = Objective(frozenset([*claims, *conditions]), validation.weight)
-    begins = (descent.crossed(pool, objective, validation.best), validation.best, space.start)
-    descent.descend(pool, objective, descent.better(pool, objective, begins, LONG))
+    _descend(pool, objective, validation.best)
     best = pool.ranking(objective, CONFIRMED).plainest(descent.NOTHING, _NEAREST)
     return pool, validation if best is None else replace(validation, best=best)
+
+
+def _descend(pool: Pool, objective: Objective, point: Point) -> None:
+    """A descent from a point, from the same with what papers did best with elsewhere, or from the start."""
+    begins = (descent.crossed(pool, objective, point), point, pool.space.start)
+    descent.descend(pool, objective, descent.better(pool, objective, begins, LONG))
 
 
 class _Search:

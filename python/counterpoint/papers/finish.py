@@ -17,8 +17,11 @@ from .pool import FIGURES, LONG, SHORT, WHOLE, Level, Objective, Pool
 LITTLE = 0.01
 """How much less than the best point a change may be worth at the scale of the search."""
 
-NARROWED = {LONG: 8, WHOLE: 3, FIGURES: 1}
+NARROWED = {LONG: 16, WHOLE: 6, FIGURES: 2}
 """How many of the changed points are looked at, level by level."""
+
+BEGUN = 2
+"""From how many points it may begin: the best, and others that hold most whole."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,14 @@ class Finalist:
         return sum(claim.holds for claim in self.claims)
 
 
-def finish(pool: Pool, objective: Objective, point: Point) -> tuple[Finalist, ...]:
+def finish(pool: Pool, objective: Objective, point: Point, others: Sequence[Point] = ()) -> tuple[Finalist, ...]:
     """What was measured at full length, the best first: that with most claims that hold, and of equals the first point
-    and then that with the best score; nothing where the engine refuses the point at full length."""
-    best = measured(pool, point)
-    found = [] if best is None else [best]
+    and then that with the best score; nothing where the engine refuses all of them at full length. `others` are points
+    beside the first that it may begin at."""
+    beside = _best_first(pool, objective, [one for one in dict.fromkeys(others) if one != point], WHOLE)
+    begins = (measured(pool, one) for one in [point, *beside[: BEGUN - 1]])
+    found = [one for one in begins if one is not None]
+    best = max(found, key=lambda one: one.held, default=None)
     while best is not None:
         missed = {claim.id for claim in best.claims if not claim.holds}
         points = promising(pool, objective, best.point, missed) if missed else []
