@@ -404,7 +404,8 @@ def found_by_thinking() -> list[calibrate.Calibration]:
     for simulator in simulators():
         space = calibrate.space_of(simulator)
         names = [claim for name in space.own for claim in evaluate.judged_claims(name)]
-        pool, validation = explore(space, thinking, names, budget=30, seed=1)
+        explored = explore(space, thinking, names, budget=30, seed=1)
+        pool, validation = explored.pool, explored.validation
         assert validation is not None
         varied = sensitivity.sensitivity(pool, validation.best)
         settings = dict.fromkeys(space.own, "")

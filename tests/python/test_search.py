@@ -12,12 +12,13 @@ from counterpoint.papers import crossvalidate, descent, finish, sensitivity
 from counterpoint.papers.crossvalidate import CrossValidation, folds_of, objectives
 from counterpoint.papers.decisions import DecisionSpec
 from counterpoint.papers.evaluate import Outcome
-from counterpoint.papers.explore import BATCH, _Search, explore, spread
+from counterpoint.papers.explore import BATCH, _profile, _Search, explore, spread
 from counterpoint.papers.model import Claim, ClaimRow
 from counterpoint.papers.pool import (
     CONFIRMED,
     FIGURES,
     LONG,
+    NOTHING,
     SEEDS,
     SHORT,
     Ask,
@@ -45,9 +46,9 @@ def corner(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
 def explored(
     space: Space, papers: Papers, budget: int, seed: int = 1, claims: Sequence[str] = TWO
 ) -> tuple[Pool, CrossValidation]:
-    pool, validation = explore(space, papers, claims, budget=budget, seed=seed)
-    assert validation is not None
-    return pool, validation
+    found = explore(space, papers, claims, budget=budget, seed=seed)
+    assert found.validation is not None
+    return found.pool, found.validation
 
 
 def chosen_by_name(space: Space, point: Point) -> dict[str, int]:
@@ -137,9 +138,9 @@ def test_refused_points_are_recorded_and_cost_nothing() -> None:
 
 def test_search_in_which_all_is_refused_chooses_nothing() -> None:
     papers = Papers(CORNERED, lambda *_: "no")
-    pool, validation = explore(CORNERED, papers, ["p.f1.x", "p.f2.x"], budget=20, seed=1)
-    assert validation is None
-    assert all(outcome.refused for outcome in pool.outcomes.values())
+    found = explore(CORNERED, papers, ["p.f1.x", "p.f2.x"], budget=20, seed=1)
+    assert (found.validation, found.ends) == (None, ())
+    assert all(outcome.refused for outcome in found.pool.outcomes.values())
     assert len(papers.asked) <= 4 * 20 + 16, "and the search ends"
 
 
@@ -249,6 +250,70 @@ def test_a_fold_ends_with_a_descent_that_does_not_see_what_it_leaves_out() -> No
     without_third = next(fold for fold in validation.under(validation.weight) if fold.left_out == "p.f3")
     assert without_third.best == (5,) * 6, "few points of so short a search are there"
     assert (without_third.fitted, without_third.predicted) == (1.0, 0.0)
+
+
+def test_what_the_others_leave_undecided_counts_with_every_choice() -> None:
+    space = Space((), {"p": (decision("a", 4), decision("only", 2), decision("idle", 3))})
+
+    def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+        """`only` is decided by the third figure alone, `idle` by none."""
+        rises = chosen["a"] / 4
+        return {"p.f1.x": rises, "p.f2.x": rises, "p.f3.x": 1.0 if chosen["only"] else 0.0}
+
+    _, validation = explored(space, Papers(space, formula), 20, claims=THREE)
+    fold = next(fold for fold in validation.under(validation.weight) if fold.left_out == "p.f3")
+    assert chosen_by_name(space, fold.best) == {"a": 3, "only": 0, "idle": 0}, "the start"
+    chosen = [chosen_by_name(space, point) for point in fold.alike]
+    assert {each["a"] for each in chosen} == {3}
+    assert {(each["only"], each["idle"]) for each in chosen} == {(only, idle) for only in (0, 1) for idle in (0, 1, 2)}
+    assert len(chosen) == len(set(fold.alike)) == 6
+    assert fold.predicted == pytest.approx(0.5), "the start alone would be 0, the other choice 1"
+    first = next(fold for fold in validation.under(validation.weight) if fold.left_out == "p.f1")
+    assert {chosen_by_name(space, point)["only"] for point in first.alike} == {1}, "which these others decide"
+
+
+def test_points_that_may_be_alike_are_drawn_over_all_decisions_at_once() -> None:
+    space = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 4), decision("c", 4))})
+
+    def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+        return {"p.f1.x": 0.5 + 0.4 * (chosen["a"] == 2) - 0.0005 * (chosen["b"] == 3)}
+
+    def drawn(seed: int) -> set[Point]:
+        pool = Pool(space, papers := Papers(space, formula))
+        pool.evaluate([(0, 2, 0, 0)], LONG)
+        descent.draw_alike(pool, ONE, (0, 2, 0, 0), seed)
+        return {ask.point for ask in of_level(papers, LONG)}
+
+    points = drawn(1)
+    assert len(points) > 8
+    assert {point[1] for point in points} == {2}, "what is decided stays"
+    for which, count in ((0, 3), (2, 4), (3, 4)):
+        assert len({point[which] for point in points}) == count
+    assert drawn(1) == points != drawn(2)
+
+
+def test_a_shared_choice_is_looked_at_with_what_is_right_beside_it() -> None:
+    space = Space((decision("s", 3),), {"p": (decision("a", 6), decision("b", 6)), "q": (decision("c", 6),)})
+
+    def formula(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        """Each shared choice wants other values beside it; 1 is best in the end, 2 is hopeless."""
+        shared, wanted = chosen["s"], (0, 5, 0)[chosen["s"]]
+        off = sum(abs(place - wanted) for name, place in chosen.items() if name != "s")
+        return {f"{paper}.f1.x": (0.80, 0.84, 0.5)[shared] - 0.02 * off}
+
+    pool = Pool(space, Papers(space, formula))
+    pool.evaluate([(0, 0, 0, 0), (1, 3, 3, 3), (2, 0, 0, 0)], LONG)
+    assert descent.descend(pool, BOTH, (0, 0, 0, 0)) == (0, 0, 0, 0), "where no single change or pair of them is better"
+    assert _profile(pool, BOTH, (0, 0, 0, 0)) == [(1, 5, 5, 5)]
+    seen = {ask.point[0] for ask in pool.outcomes if ask.scale == LONG.scale and ask.point[1:] not in [(0, 0), (0,)]}
+    assert seen == {0, 1}, "nothing good is known of the third"
+
+
+def test_a_descent_keeps_what_it_is_told_to_keep() -> None:
+    space = Space((decision("s", 3),), {"p": (decision("a", 4),)})
+    papers = Papers(space, lambda _, chosen, __: {"p.f1.x": 0.1 * (chosen["a"] - chosen["s"])})
+    assert descent.descend(Pool(space, papers), ONE, (2, 0)) == (0, 3)
+    assert descent.descend(Pool(space, papers), ONE, (2, 0), kept=[0]) == (2, 3)
 
 
 def test_points_compete_with_all_seeds() -> None:
@@ -368,7 +433,7 @@ def test_the_descent_goes_on_while_it_gains() -> None:
         return descent.descend(pool, ONE, space.start), pool
 
     assert ended(0.1)[0] == (1,) * 6
-    found, pool = ended(descent.NOTHING / 2)
+    found, pool = ended(NOTHING / 2)
     assert found == space.start
     seen = {ask.point for ask in pool.outcomes}
     assert (1, 1, 0, 0, 0, 0) not in seen, "a round that gains next to nothing is the last one"

@@ -188,6 +188,7 @@ class Calibration:
                     "weight": fold.weight,
                     "fitted": fold.fitted,
                     "predicted": fold.predicted,
+                    "alike": len(fold.alike),
                     "values": self._values(fold.best),
                 }
                 for fold in validation.folds
@@ -303,14 +304,14 @@ def _calibrate(
 
     claims = [claim for name in space.own for claim in judged_claims(name)]
     conditions = [one for name in space.own for one in conditions_of(name)]
-    pool, validation = explore(space, evaluate, claims, budget=budget, seed=seed, conditions=conditions)
+    found = explore(space, evaluate, claims, budget=budget, seed=seed, conditions=conditions)
+    pool, validation = found.pool, found.validation
     if validation is None:
         why = next(outcome.refused for outcome in pool.outcomes.values() if outcome.refused)
         raise InputError(f"every point of the search of {simulator.name} is refused: {why}")
 
     objective = Objective(frozenset([*claims, *conditions]), validation.weight)
-    others = [fold.best for fold in validation.under(validation.weight)]
-    finalists = finish.finish(pool, objective, validation.best, others)
+    finalists = finish.finish(pool, objective, validation.best, found.ends)
     if finalists:
         validation = replace(validation, best=finalists[0].point)
         pool.evaluate([validation.best], CONFIRMED)

@@ -9,12 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..searches.space import Point
-from .pool import CONFIRMED, Objective, Pool
+from .pool import CONFIRMED, LONG, NOTHING, Objective, Pool
 
 WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Weights of the prior that are compared: 0.1 takes a tenth from the score of a point that departs in everything."""
 
 _DIGITS = 9
+
+_NEAREST = 1000
+"""Of how many of the best points those are that are alike."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class Fold:
         weight: of the prior.
         best: the best point on the others.
         fitted: its score on the others.
-        predicted: its score on what was left out.
+        predicted: the score on what was left out, the mean over `alike`.
+        alike: the points that the others do not tell from the best, which is one of them.
         counted: how many claims were left out.
     """
 
@@ -35,6 +39,7 @@ class Fold:
     best: Point
     fitted: float
     predicted: float
+    alike: tuple[Point, ...]
     counted: int
 
 
@@ -124,13 +129,28 @@ def cross_validate(
             scores = None if best is None else pool.joint_scores(best, CONFIRMED)
             if best is None or scores is None:
                 return None
-            fitted, predicted = mean_of(scores, objective.claims), mean_of(scores, left_out)
-            folds.append(Fold(name, weight, best, fitted, predicted, len(left_out)))
+            alike = _alike(pool, objective, best)
+            predicted = _mean(mean_of(_long_scores(pool, point), left_out) for point in alike)
+            folds.append(Fold(name, weight, best, mean_of(scores, objective.claims), predicted, alike, len(left_out)))
     found = CrossValidation(tuple(folds), weights[0], folds[0].best)
     weight = max(weights, key=lambda one: (round(found.predicted(one), _DIGITS), one))
     best = pool.ranking(Objective(everything, weight), CONFIRMED).best()
     assert best is not None, "a fold has found one among the same points"
     return replace(found, weight=weight, best=best)
+
+
+def _alike(pool: Pool, objective: Objective, best: Point) -> tuple[Point, ...]:
+    """The points that an objective does not tell from the best one, at more length with the first seed. What figures
+    leave undecided says nothing about others, so every choice of it counts for what they predict."""
+    least = pool.value(objective, best, LONG) - NOTHING
+    top = pool.ranking(objective, LONG).top(_NEAREST)
+    return tuple(dict.fromkeys([best, *(point for value, point in top if value >= least)]))
+
+
+def _long_scores(pool: Pool, point: Point) -> Mapping[str, float]:
+    scores = pool.joint_scores(point, LONG)
+    assert scores is not None, "it is one that was evaluated at more length"
+    return scores
 
 
 def mean_of(scores: Mapping[str, float], claims: Iterable[str]) -> float:

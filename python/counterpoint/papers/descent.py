@@ -6,21 +6,21 @@ point of all, and no single change leads from the one to the other. So a paper's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 
 from ..searches.space import Point, changed
-from .pool import CONFIRMED, LONG, SHORT, Level, Objective, Pool
-
-NOTHING = 0.001
-"""A smaller difference of two values says nothing: other seeds make a larger one. A round that gains no more is the
-last one."""
+from .pool import CONFIRMED, LONG, NOTHING, SHORT, Level, Objective, Pool
 
 CROSSED = 5
 """How many of a paper's own choices are tried with the shared ones of another point."""
 
 PAIRED = 6
 """How many single changes are tried in pairs where none is better alone."""
+
+DRAWN = 16
+"""How many points are drawn from those that an objective may not tell from a point."""
 
 _Change = tuple[int, int]
 """A decision and a choice, by their numbers."""
@@ -43,28 +43,45 @@ def better(pool: Pool, objective: Objective, points: Sequence[Point], level: Lev
     return max(points, key=lambda point: pool.value(objective, point, level))
 
 
-def descend(pool: Pool, objective: Objective, point: Point) -> Point:
+def descend(pool: Pool, objective: Objective, point: Point, kept: Collection[int] = ()) -> Point:
     """Where changes of a point lead, with the first seed; this is then evaluated with all seeds.
 
-    Changes are looked at in short, and those that are better there at more length.
+    Changes are looked at in short, and those that are better there at more length. Decisions whose numbers are `kept`
+    stay as they are.
     """
     pool.evaluate([point], LONG)
     found, value = point, pool.value(objective, point, LONG)
     while True:
         before = value
-        found = _together(pool, objective, found)
+        found = _together(pool, objective, found, kept)
         value = pool.value(objective, found, LONG)
         if value <= before + NOTHING:
             break
-    found = _back(pool, objective, found)
+    found = _back(pool, objective, found, kept)
     pool.evaluate([found], CONFIRMED)
     return found
 
 
-def _back(pool: Pool, objective: Objective, point: Point) -> Point:
+def draw_alike(pool: Pool, objective: Objective, point: Point, seed: int) -> None:
+    """Evaluates points at more length that an objective may not tell from a point: with any of the choices that change
+    nothing in short, of every decision at once."""
+    variations = pool.variations(point)
+    least = pool.value(objective, point, SHORT) - NOTHING
+    choices: dict[int, list[int]] = {}
+    for which, choice, varied in variations:
+        if pool.value(objective, varied, SHORT) >= least:
+            choices.setdefault(which, []).append(choice)
+    chance = random.Random(f"{seed}/alike")
+    drawn = [tuple(chance.choice(choices[which]) for which in range(len(point))) for _ in range(DRAWN)]
+    pool.evaluate(drawn, LONG)
+
+
+def _back(pool: Pool, objective: Objective, point: Point, kept: Collection[int]) -> Point:
     """A point with every decision at its start again that is as good there, one after the other."""
     found, value = point, pool.value(objective, point, LONG)
     for which, place in enumerate(pool.space.start):
+        if which in kept:
+            continue
         tried = changed(found, which, place)
         if tried != found:
             pool.evaluate([tried], LONG)
@@ -73,9 +90,9 @@ def _back(pool: Pool, objective: Objective, point: Point) -> Point:
     return found
 
 
-def _together(pool: Pool, objective: Objective, point: Point) -> Point:
+def _together(pool: Pool, objective: Objective, point: Point, kept: Collection[int]) -> Point:
     """The best single change of each decision, one after the other; where none gains, the best pair of them."""
-    best = _best_changes(pool, objective, point)
+    best = [change for change in _best_changes(pool, objective, point) if change[1][0] not in kept]
     before = pool.value(objective, point, SHORT)
     found = point
     for value, change in best:

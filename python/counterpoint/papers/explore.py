@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from .._engine import InputError
@@ -17,7 +17,7 @@ from ..searches.space import Point, changed
 from . import crossvalidate, descent
 from .crossvalidate import CrossValidation
 from .decisions import DecisionSpec
-from .pool import CONFIRMED, LONG, SHORT, Evaluate, Level, Objective, Pool, Space
+from .pool import CONFIRMED, LONG, NOTHING, SHORT, Evaluate, Level, Objective, Pool, Space
 
 BATCH = 8
 """Points that are proposed together. More lets workers share more simulations; fewer learns sooner."""
@@ -40,6 +40,24 @@ _PROPOSALS_FACTOR = 4
 
 _NEAREST = 100
 """Of how many of the best points the chosen one is."""
+
+_PROFILED = 0.1
+"""How much worse than the best point one with another shared choice may be for a descent to begin there."""
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What a search found.
+
+    Attributes:
+        pool: everything that was evaluated.
+        validation: which weight of the prior predicts best, and the chosen point; None where everything is refused.
+        ends: where descents ended.
+    """
+
+    pool: Pool
+    validation: CrossValidation | None
+    ends: tuple[Point, ...] = ()
 
 
 def check_libraries() -> None:
@@ -65,31 +83,61 @@ def explore(
     budget: int,
     seed: int,
     conditions: Sequence[str] = (),
-) -> tuple[Pool, CrossValidation | None]:
-    """The search, its cross-validation and the descent, for any function that evaluates; None where everything is
-    refused. `budget` is the number of evaluations of each paper in short. `conditions` are looked for as claims, and
-    never left out."""
+) -> Explored:
+    """The search, its cross-validation and the descents, for any function that evaluates. `budget` is the number of
+    evaluations of each paper in short. `conditions` are looked for as claims, and never left out."""
     pool = Pool(space, evaluate)
     _Search(pool, crossvalidate.objectives(claims, conditions=conditions), budget * len(space.own), seed).run()
     validation = crossvalidate.cross_validate(pool, claims, conditions=conditions)
     if validation is None:
-        return pool, None
+        return Explored(pool, None)
     # A fold is a whole search that does not see what it leaves out, so it ends with a descent, too.
+    ends = []
     for fold in validation.under(validation.weight):
-        _descend(pool, crossvalidate.without(fold.left_out, claims, conditions, fold.weight), fold.best)
+        objective = crossvalidate.without(fold.left_out, claims, conditions, fold.weight)
+        ends.append(_descend(pool, objective, fold.best))
+        descent.draw_alike(pool, objective, ends[-1], seed)
     validation = crossvalidate.cross_validate(pool, claims, conditions=conditions)
     assert validation is not None, "there was one among fewer points"
-    # From here on the folds stay as they are: the last descent looks at all claims.
+    # From here on the folds stay as they are: what follows looks at all claims.
     objective = Objective(frozenset([*claims, *conditions]), validation.weight)
-    _descend(pool, objective, validation.best)
-    best = pool.ranking(objective, CONFIRMED).plainest(descent.NOTHING, _NEAREST)
-    return pool, validation if best is None else replace(validation, best=best)
+    ends.append(_descend(pool, objective, validation.best))
+    ends += _profile(pool, objective, ends[-1])
+    best = pool.ranking(objective, CONFIRMED).plainest(NOTHING, _NEAREST)
+    if best is not None:
+        validation = replace(validation, best=best)
+    return Explored(pool, validation, tuple(dict.fromkeys(ends)))
 
 
-def _descend(pool: Pool, objective: Objective, point: Point) -> None:
+def _descend(pool: Pool, objective: Objective, point: Point) -> Point:
     """A descent from a point, from the same with what papers did best with elsewhere, or from the start."""
     begins = (descent.crossed(pool, objective, point), point, pool.space.start)
-    descent.descend(pool, objective, descent.better(pool, objective, begins, LONG))
+    return descent.descend(pool, objective, descent.better(pool, objective, begins, LONG))
+
+
+def _profile(pool: Pool, objective: Objective, point: Point) -> list[Point]:
+    """Where descents end that keep another choice of a shared decision, for each choice with which something good is
+    known: with that choice, other values may be right for the others, which no single change shows."""
+    least = pool.value(objective, point, LONG) - _PROFILED
+    ends = []
+    for which, spec in enumerate(pool.space.shared):
+        for choice in range(len(spec.rows)):
+            known = None if choice == point[which] else _best_with(pool, objective, which, choice)
+            if known is not None and pool.value(objective, known, LONG) >= least:
+                begins = (descent.crossed(pool, objective, known), known)
+                begin = descent.better(pool, objective, begins, LONG)
+                ends.append(descent.descend(pool, objective, begin, kept=[which]))
+    return ends
+
+
+def _best_with(pool: Pool, objective: Objective, which: int, choice: int) -> Point | None:
+    """The best point with a choice of a shared decision, of those that were evaluated at more length if any was."""
+    for level in (LONG, SHORT):
+        found = pool.ranking(objective, level).best_with(which, choice)
+        if found is not None:
+            pool.evaluate([found], LONG)
+            return found
+    return None
 
 
 class _Search:

@@ -22,6 +22,9 @@ from .declared import Scale
 from .evaluate import Outcome
 from .model import Claim
 
+NOTHING = 0.001
+"""A smaller difference of two values says nothing: other seeds make a larger one."""
+
 DIGITS = 9
 """Scores that agree to so many digits are equal; sums differ in the last ones with their order."""
 
@@ -264,6 +267,11 @@ class Ranking:
         """The best point."""
         return next((point for _, point in self.top(1)), None)
 
+    def best_with(self, which: int, choice: int) -> Point | None:
+        """The best point with a choice of a shared decision."""
+        found = self._top(1, [shared for shared in self._shared if shared[which] == choice])
+        return found[0][1] if found else None
+
     def plainest(self, within: float, of: int) -> Point | None:
         """The point that departs least from what is shipped, and then from the start: one of the best `of` points, with
         a value at most `within` below the best."""
@@ -285,9 +293,18 @@ class Ranking:
 
     def top(self, count: int) -> list[tuple[float, Point]]:
         """The best points with their values, the best first; of equals, what departs least from what is shipped."""
+        return self._top(count, self._shared)
+
+    @property
+    def _shared(self) -> list[Point]:
+        """The shared choices that were evaluated with any paper."""
+        return list(dict.fromkeys(shared for paper in self._space.own for shared in self._values[paper]))
+
+    def _top(self, count: int, among: Iterable[Point]) -> list[tuple[float, Point]]:
+        """The best points with one of some shared choices."""
         found: list[tuple[float, Point]] = []
         papers = list(self._space.own)
-        for shared in dict.fromkeys(shared for paper in papers for shared in self._values[paper]):
+        for shared in among:
             known = [self._values[paper].get(shared, {}) for paper in papers]
             if not all(known):
                 continue

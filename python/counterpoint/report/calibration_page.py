@@ -147,6 +147,7 @@ def _folds(found: Calibration) -> str:
             f"`{fold.left_out}`",
             f"{fold.fitted:.3f}",
             f"{fold.predicted:.3f}",
+            str(len(fold.alike)),
             _score(found.score(fold.best)),
             _difference(found, fold.best) or "nothing",
         )
@@ -155,12 +156,14 @@ def _folds(found: Calibration) -> str:
     ]
     return "\n\n".join(
         (
-            "Each figure (with one figure, each claim) is left out in turn; the best point on the others is scored on "
-            "it. The weight of the prior that predicts best is chosen, of equals the largest.",
+            "Each figure (with one figure, each claim) is left out in turn; the best point on the others, and the "
+            "points that the others do not tell from it, are scored on it, each alike. The weight of the prior that "
+            "predicts best is chosen, of equals the largest.",
             markdown_table(("weight of the prior", "fitted", "predicted"), rows),
             f"With the weight {tested.weight:g}:",
             markdown_table(
-                ("left out", "fitted", "predicted", "overall", "its best point differs from the chosen one in"), folds
+                ("left out", "fitted", "predicted", "points", "overall", "its best differs from the chosen one in"),
+                folds,
             ),
             "The cross-validated error of a paper is one less the mean score of its claims that were left out:",
             markdown_table(
