@@ -95,13 +95,13 @@ def explore(
     ends = []
     for fold in validation.under(validation.weight):
         objective = crossvalidate.without(fold.left_out, claims, conditions, fold.weight)
-        ends.append(_descend(pool, objective, fold.best))
+        ends.append(_descend(pool, objective, fold.best, space.start))
         descent.draw_alike(pool, objective, ends[-1], seed)
     validation = crossvalidate.cross_validate(pool, claims, conditions=conditions)
     assert validation is not None, "there was one among fewer points"
     # From here on the folds stay as they are: what follows looks at all claims.
     objective = Objective(frozenset([*claims, *conditions]), validation.weight)
-    ends.append(_descend(pool, objective, validation.best))
+    ends.append(_descend(pool, objective, validation.best, space.start))
     ends += _profile(pool, objective, ends[-1])
     best = pool.ranking(objective, CONFIRMED).plainest(NOTHING, _NEAREST)
     if best is not None:
@@ -109,10 +109,10 @@ def explore(
     return Explored(pool, validation, tuple(dict.fromkeys(ends)))
 
 
-def _descend(pool: Pool, objective: Objective, point: Point) -> Point:
-    """A descent from a point, from the same with what papers did best with elsewhere, or from the start."""
-    begins = (descent.crossed(pool, objective, point), point, pool.space.start)
-    return descent.descend(pool, objective, descent.better(pool, objective, begins, LONG))
+def _descend(pool: Pool, objective: Objective, point: Point, *others: Point, kept: Sequence[int] = ()) -> Point:
+    """A descent from a point, from the same with what papers did best with elsewhere, or from one of some others."""
+    begins = (descent.crossed(pool, objective, point), point, *others)
+    return descent.descend(pool, objective, descent.better(pool, objective, begins, LONG), kept)
 
 
 def _profile(pool: Pool, objective: Objective, point: Point) -> list[Point]:
@@ -124,9 +124,7 @@ def _profile(pool: Pool, objective: Objective, point: Point) -> list[Point]:
         for choice in range(len(spec.rows)):
             known = None if choice == point[which] else _best_with(pool, objective, which, choice)
             if known is not None and pool.value(objective, known, LONG) >= least:
-                begins = (descent.crossed(pool, objective, known), known)
-                begin = descent.better(pool, objective, begins, LONG)
-                ends.append(descent.descend(pool, objective, begin, kept=[which]))
+                ends.append(_descend(pool, objective, known, kept=[which]))
     return ends
 
 

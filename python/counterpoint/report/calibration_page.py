@@ -151,8 +151,7 @@ def _folds(found: Calibration) -> str:
             _score(found.score(fold.best)),
             _difference(found, fold.best) or "nothing",
         )
-        for fold in tested.folds
-        if fold.weight == tested.weight
+        for fold in tested.under(tested.weight)
     ]
     return "\n\n".join(
         (
