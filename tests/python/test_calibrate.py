@@ -25,7 +25,7 @@ from counterpoint.cli import main
 from counterpoint.contract.request import literal
 from counterpoint.papers import asking, calibrate, claims, declared, evaluate, reproduce, sensitivity
 from counterpoint.papers.decisions import DecisionSpec, Simulator, read, simulator_of, simulators
-from counterpoint.papers.declared import PAPERS, Paper, experiments, paper
+from counterpoint.papers.declared import PAPERS, Paper, Scale, experiments, paper
 from counterpoint.papers.evaluate import Outcome, Setting, simulate
 from counterpoint.papers.explore import explore
 from counterpoint.papers.finish import Finalist
@@ -336,6 +336,18 @@ def test_only_what_claims_need_is_simulated_and_each_run_once(tmp_path: Path) ->
     assert one == same
     assert "exact" not in {claims.published()[claim.id]["kind"] for claim in one.claims}
     assert simulations(tmp_path / "runs.duckdb") == 15, "five workloads with three designs"
+
+
+def test_in_short_several_cores_share_the_transactions_of_one() -> None:
+    def transactions(scale: Scale, **values: Any) -> set[Any]:
+        taken = evaluate._declared(Setting("secpm", values, (1,), scale), 1)
+        return {asked["transactions"] for asked in asking.requests_of(taken)}
+
+    (alone,) = transactions("short")
+    assert transactions("short", cores=1) == {alone}
+    assert transactions("short", cores=4) == {alone // 4}
+    for scale in ("calibration", "full"):
+        assert transactions(scale, cores=4) == transactions(scale), "so many for each core"
 
 
 @pytest.mark.engine

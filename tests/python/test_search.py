@@ -94,7 +94,7 @@ def test_many_points_are_looked_at_in_short_and_the_best_of_them_with_more() -> 
 
 
 def explore_without_descent(pool: Pool, budget: int) -> None:
-    _Search(pool, objectives(TWO), budget, 1).run()
+    _Search(pool, objectives(TWO), objectives(TWO), budget, 1).run()
 
 
 @pytest.mark.parametrize("names", ["ab", ""])
@@ -395,6 +395,35 @@ def test_single_changes_that_are_better_are_put_together() -> None:
     assert pool.joint_scores(best, CONFIRMED) is not None, "it is evaluated with all seeds"
     priced, _ = descended(apart, Objective(frozenset(["p.f1.x", "q.f1.x"]), 1.0))
     assert priced == {"s": 1, "a": 3, "b": 0, "c": 0}, "departing from what is shipped costs more than it brings"
+
+
+def test_a_claim_that_holds_is_worth_more_than_two_that_come_nearer() -> None:
+    def either(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        if paper == "q":
+            return {"q.f1.x": 0.5}
+        return {"p.f1.x": (0.9, 0.97, 1.0)[chosen["a"]], "p.f2.x": (0.8, 0.97, 0.85)[chosen["a"]]}
+
+    space = Space((), {"p": (decision("a", 3),), "q": (decision("b", 2),)})
+    claims = ["p.f1.x", "p.f2.x", "q.f1.x"]
+    by_score, by_held = (Objective(frozenset(claims), 0.0, holding) for holding in (0.0, crossvalidate.HOLDING))
+    for objective, best in ((by_score, 1), (by_held, 2)):
+        pool = Pool(space, Papers(space, either))
+        assert descent.descend(pool, objective, space.start) == (best, 0)
+        value, point = pool.ranking(objective, CONFIRMED).top(1)[0]
+        assert point == (best, 0)
+        assert value == pytest.approx(pool.value(objective, point, CONFIRMED))
+    held = crossvalidate.without("p.f2", claims, ["q.f1.c"], 0.5)
+    assert held == Objective(frozenset(["p.f1.x", "q.f1.x", "q.f1.c"]), 0.5, crossvalidate.HOLDING)
+
+
+def test_what_holds_with_some_seeds_counts_by_their_share() -> None:
+    space = Space((), {"p": (decision("a", 2),)})
+    pool = Pool(space, Papers(space, lambda _, __, seed: {"p.f1.x": 1.0 if seed < 3 else 0.9}))
+    pool.evaluate([space.start], CONFIRMED)
+    for holding in (0.0, 0.5):
+        scores = pool.joint_scores(space.start, CONFIRMED, holding)
+        assert scores is not None
+        assert scores["p.f1.x"] == pytest.approx(0.94 + holding * 2 / 5)
 
 
 def test_better_of_two_exclusive_changes_is_kept() -> None:

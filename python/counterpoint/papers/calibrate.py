@@ -27,7 +27,7 @@ from .evaluate import Outcome, Setting, conditions_of, judged_claims, simulate
 from .explore import HALVED, check_libraries, explore
 from .finish import Finalist
 from .model import Claim
-from .pool import CONFIRMED, DIGITS, LONG, SEEDS, SHORT, Ask, Objective, Piece, Pool, Space, first_ask
+from .pool import CONFIRMED, DIGITS, LONG, SEEDS, SHORT, Ask, Piece, Pool, Space, first_ask
 from .reproduce import names_of
 from .sensitivity import Varied
 
@@ -97,8 +97,8 @@ class Calibration:
 
     def best(self, count: int) -> list[Point]:
         """The best points under the chosen weight, of those that were evaluated with all seeds."""
-        claims = frozenset(claim.id for claim in self.claims(self.chosen))
-        ranking = self.pool.ranking(Objective(claims, self.validation.weight), CONFIRMED)
+        claims = [claim.id for claim in self.claims(self.chosen)]
+        ranking = self.pool.ranking(crossvalidate.of_all(claims, (), self.validation.weight), CONFIRMED)
         return [point for _, point in ranking.top(count)]
 
     def alone(self, name: str) -> tuple[Point, Outcome]:
@@ -310,7 +310,7 @@ def _calibrate(
         why = next(outcome.refused for outcome in pool.outcomes.values() if outcome.refused)
         raise InputError(f"every point of the search of {simulator.name} is refused: {why}")
 
-    objective = Objective(frozenset([*claims, *conditions]), validation.weight)
+    objective = crossvalidate.of_all(claims, conditions, validation.weight)
     finalists = finish.finish(pool, objective, validation.best, found.ends)
     if finalists:
         validation = replace(validation, best=finalists[0].point)

@@ -14,6 +14,10 @@ from .pool import CONFIRMED, LONG, NOTHING, Objective, Pool
 WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Weights of the prior that are compared: 0.1 takes a tenth from the score of a point that departs in everything."""
 
+HOLDING = 0.5
+"""What a claim that holds counts beside its score, once points are known at more length: the score of one that is just
+missed is nearly the same."""
+
 _DIGITS = 9
 
 _NEAREST = 1000
@@ -92,8 +96,13 @@ def folds_of(claims: Sequence[str]) -> dict[str, frozenset[str]]:
 
 def without(left_out: str, claims: Sequence[str], conditions: Sequence[str], weight: float) -> Objective:
     """What a fold makes large: all but what it leaves out, or everything where that is all there is."""
-    everything = frozenset([*claims, *conditions])
-    return Objective(everything - folds_of(claims)[left_out] or everything, weight)
+    whole = of_all(claims, conditions, weight)
+    return replace(whole, claims=whole.claims - folds_of(claims)[left_out] or whole.claims)
+
+
+def of_all(claims: Sequence[str], conditions: Sequence[str], weight: float) -> Objective:
+    """What is made large in the end: all claims, and what papers say of their own runs."""
+    return Objective(frozenset([*claims, *conditions]), weight, HOLDING)
 
 
 def figure_of(claim: str) -> str:
@@ -102,14 +111,17 @@ def figure_of(claim: str) -> str:
 
 
 def objectives(
-    claims: Sequence[str], weights: Sequence[float] = WEIGHTS, conditions: Sequence[str] = ()
+    claims: Sequence[str],
+    weights: Sequence[float] = WEIGHTS,
+    conditions: Sequence[str] = (),
+    holding: float = 0.0,
 ) -> list[Objective]:
     """What a search makes large, in turn: all claims, and all but each fold's, under every weight. What papers say of
     their own runs is no result, and is never left out."""
     everything = frozenset([*claims, *conditions])
     kept = [everything, *(everything - left_out for left_out in folds_of(claims).values())]
     return [
-        Objective(some, weights[(turn + place) % len(weights)])
+        Objective(some, weights[(turn + place) % len(weights)], holding)
         for turn in range(len(weights))
         for place, some in enumerate(kept)
         if some
@@ -121,7 +133,6 @@ def cross_validate(
 ) -> CrossValidation | None:
     """Compares the weights over the points that were evaluated with all seeds; None if there is no such point."""
     folds = []
-    everything = frozenset([*claims, *conditions])
     for weight in weights:
         for name, left_out in folds_of(claims).items():
             objective = without(name, claims, conditions, weight)
@@ -134,7 +145,7 @@ def cross_validate(
             folds.append(Fold(name, weight, best, mean_of(scores, objective.claims), predicted, alike, len(left_out)))
     found = CrossValidation(tuple(folds), weights[0], folds[0].best)
     weight = max(weights, key=lambda one: (round(found.predicted(one), _DIGITS), one))
-    best = pool.ranking(Objective(everything, weight), CONFIRMED).best()
+    best = pool.ranking(of_all(claims, conditions, weight), CONFIRMED).best()
     assert best is not None, "a fold has found one among the same points"
     return replace(found, weight=weight, best=best)
 

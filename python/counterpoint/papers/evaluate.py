@@ -16,7 +16,7 @@ from ..runs.matrix import Matrix, Point
 from ..verbs import api
 from . import claims, directions
 from .asking import TIMING_ONLY, content, refused, requests_of
-from .declared import ClaimSpec, DirectionSpec, Experiment, Scale, experiments
+from .declared import ClaimSpec, DirectionSpec, Experiment, Scale, experiments, paper
 from .model import Claim
 from .quantity import Document, key_of
 from .reproduce import Measured, judge, measure, over_seeds
@@ -82,8 +82,9 @@ def conditions_of(paper: str) -> tuple[str, ...]:
 
 def _declared(setting: Setting, seed: int) -> list[Experiment]:
     """A paper's experiments with the claims that decisions can change, and only the runs that these need."""
+    changed = {**setting.values, **_shared_out(setting), "seed": seed, **TIMING_ONLY}
     found = []
-    for experiment in experiments(setting.paper, setting.scale, {**setting.values, "seed": seed, **TIMING_ONLY}):
+    for experiment in experiments(setting.paper, setting.scale, changed):
         specs, conditions = _changeable(experiment), _conditions(experiment)
         wanted: list[ClaimSpec | DirectionSpec] = [*specs, *conditions]
         if wanted:
@@ -94,6 +95,14 @@ def _declared(setting: Setting, seed: int) -> list[Experiment]:
             judged = replace(experiment, claims=specs, directions=conditions, charts=(), tables=())
             found.append(replace(judged, matrices=matrices))
     return found
+
+
+def _shared_out(setting: Setting) -> dict[str, Any]:
+    """In short, several cores share the transactions of one, where their number is a decision."""
+    cores = setting.values.get("cores", 1)
+    if setting.scale != "short" or cores == 1:
+        return {}
+    return {"transactions": max(1, paper(setting.paper).document["short"]["transactions"] // cores)}
 
 
 def _changeable(experiment: Experiment) -> tuple[ClaimSpec, ...]:

@@ -87,7 +87,11 @@ def explore(
     """The search, its cross-validation and the descents, for any function that evaluates. `budget` is the number of
     evaluations of each paper in short. `conditions` are looked for as claims, and never left out."""
     pool = Pool(space, evaluate)
-    _Search(pool, crossvalidate.objectives(claims, conditions=conditions), budget * len(space.own), seed).run()
+    scored, held = (
+        crossvalidate.objectives(claims, conditions=conditions, holding=holding)
+        for holding in (0.0, crossvalidate.HOLDING)
+    )
+    _Search(pool, scored, held, budget * len(space.own), seed).run()
     validation = crossvalidate.cross_validate(pool, claims, conditions=conditions)
     if validation is None:
         return Explored(pool, None)
@@ -100,7 +104,7 @@ def explore(
     validation = crossvalidate.cross_validate(pool, claims, conditions=conditions)
     assert validation is not None, "there was one among fewer points"
     # From here on the folds stay as they are: what follows looks at all claims.
-    objective = Objective(frozenset([*claims, *conditions]), validation.weight)
+    objective = crossvalidate.of_all(claims, conditions, validation.weight)
     ends.append(_descend(pool, objective, validation.best, space.start))
     ends += _profile(pool, objective, ends[-1])
     best = pool.ranking(objective, CONFIRMED).plainest(NOTHING, _NEAREST)
@@ -139,18 +143,21 @@ def _best_with(pool: Pool, objective: Objective, which: int, choice: int) -> Poi
 
 
 class _Search:
-    """Fills a pool with what it evaluates, against a budget."""
+    """Fills a pool with what it evaluates, against a budget: in short by score, which says which way leads on, and with
+    more by what holds, too."""
 
-    def __init__(self, pool: Pool, objectives: Sequence[Objective], budget: int, seed: int) -> None:
-        self._pool, self._objectives, self._budget, self._seed = pool, objectives, budget, seed
+    def __init__(
+        self, pool: Pool, scored: Sequence[Objective], held: Sequence[Objective], budget: int, seed: int
+    ) -> None:
+        self._pool, self._scored, self._held, self._budget, self._seed = pool, scored, held, budget, seed
         self._begin = (pool.space.shipped, pool.space.start)
         self._spent = 0
 
     def run(self) -> None:
         self._start(round(_START_SHARE * self._budget))
         self._refine(self._budget)
-        self._look_closer(SHORT, LONG, self._budget // HALVED)
-        self._look_closer(LONG, CONFIRMED, self._budget // HALVED**2 * len(CONFIRMED.groups))
+        self._look_closer(self._scored, SHORT, LONG, self._budget // HALVED)
+        self._look_closer(self._held, LONG, CONFIRMED, self._budget // HALVED**2 * len(CONFIRMED.groups))
 
     def _evaluate(self, points: Sequence[Point]) -> None:
         self._spent += self._pool.evaluate(points, SHORT)
@@ -164,18 +171,18 @@ class _Search:
     def _refine(self, until: int) -> None:
         proposed, turn, idle = 0, 0, 0
         most = _PROPOSALS_FACTOR * self._budget
-        while self._spent < until and proposed < most and idle < len(self._objectives):
-            objective = self._objectives[turn % len(self._objectives)]
+        while self._spent < until and proposed < most and idle < len(self._scored):
+            objective = self._scored[turn % len(self._scored)]
             batch = _Proposals(self._pool, objective, random.Random(f"{self._seed}/{turn}")).batch()
             idle = 0 if batch else idle + 1
             self._evaluate(batch)
             proposed += len(batch)
             turn += 1
 
-    def _look_closer(self, known: Level, level: Level, budget: int) -> None:
+    def _look_closer(self, objectives: Sequence[Objective], known: Level, level: Level, budget: int) -> None:
         """Evaluates what is best at one level at the next: the first two points and the best of each objective always,
         of which few differ; then as many more as the budget allows."""
-        rankings = [self._pool.ranking(objective, known) for objective in self._objectives]
+        rankings = [self._pool.ranking(objective, known) for objective in objectives]
         tops = [ranking.top(_RANKS) for ranking in rankings]
         first = [*self._begin, *(top[0][1] for top in tops if top)]
         self._pool.evaluate(first, level)

@@ -25,6 +25,9 @@ from .model import Claim
 NOTHING = 0.001
 """A smaller difference of two values says nothing: other seeds make a larger one."""
 
+HELD = 1.0
+"""The score of a claim that holds; that of one that is missed is less."""
+
 DIGITS = 9
 """Scores that agree to so many digits are equal; sums differ in the last ones with their order."""
 
@@ -135,15 +138,17 @@ def departures(specs: Sequence[DecisionSpec], point: Point) -> int:
 
 @dataclass(frozen=True)
 class Objective:
-    """What a search makes large: the mean score of claims, less a price for departing from what is shipped.
+    """What a search makes large: the mean over claims, less a price for departing from what is shipped.
 
     Attributes:
         claims: each counts alike.
         weight: the price of departing in all decisions.
+        holding: what a claim that holds counts beside its score.
     """
 
     claims: frozenset[str]
     weight: float
+    holding: float = 0.0
 
     def price(self, departed: int, space: Space) -> float:
         """What so many departures cost."""
@@ -186,19 +191,23 @@ class Pool:
         """Whether the engine refuses a point for one of the papers."""
         return any(outcome.refused for outcome in self._outcomes(point, SHORT))
 
-    def scores(self, piece: Piece, level: Level) -> Mapping[str, float] | None:
-        """The score of each claim of a paper, the mean over the groups of seeds; None if not known."""
+    def scores(self, piece: Piece, level: Level, holding: float = 0.0) -> Mapping[str, float] | None:
+        """The score of each claim of a paper, the mean over the groups of seeds, `holding` more where it holds; None
+        if not known."""
         found = [self.outcomes.get(ask) for ask in _asks(piece, level)]
         known = [outcome.scores for outcome in found if outcome is not None and not outcome.refused]
         if len(known) < len(found):
             return None
-        return {claim: sum(each[claim] for each in known) / len(known) for claim in known[0]}
+        return {
+            claim: sum(each[claim] + holding * (each[claim] == HELD) for each in known) / len(known)
+            for claim in known[0]
+        }
 
-    def joint_scores(self, point: Point, level: Level) -> dict[str, float] | None:
+    def joint_scores(self, point: Point, level: Level, holding: float = 0.0) -> dict[str, float] | None:
         """The scores of all papers' claims at a point."""
         found: dict[str, float] = {}
         for piece in self.space.pieces(point):
-            scores = self.scores(piece, level)
+            scores = self.scores(piece, level, holding)
             if scores is None:
                 return None
             found |= scores
@@ -206,7 +215,7 @@ class Pool:
 
     def value(self, objective: Objective, point: Point, level: Level) -> float:
         """Of a point by an objective; the least there is where the engine refuses it."""
-        scores = self.joint_scores(point, level)
+        scores = self.joint_scores(point, level, objective.holding)
         if scores is None:
             return float("-inf")
         met = sum(scores[claim] for claim in objective.claims) / len(objective.claims)
@@ -249,7 +258,7 @@ class Ranking:
         for (paper, point, scale, seeds), outcome in pool.outcomes.items():
             if (scale, seeds) != (level.scale, level.groups[0]):
                 continue
-            scores = pool.scores(Piece(paper, point), level)
+            scores = pool.scores(Piece(paper, point), level, objective.holding)
             if scores is not None:
                 shared, own = point[: self._split], point[self._split :]
                 self._values[paper].setdefault(shared, {})[own] = self._value(paper, scores, own)
