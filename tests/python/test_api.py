@@ -103,6 +103,7 @@ class TestCalls:
         assert [part.name for part in cost.parts] == ["l1", "l2", "l3", "counter-cache", "encryption"]
         assert cost.drain_energy_mj == pytest.approx(sum(part.energy_mj for part in cost.parts))
         assert cost.dirty_fraction is not None and 0 < cost.dirty_fraction < 1
+        assert cost.dirty_lines_fraction is not None and cost.dirty_fraction < cost.dirty_lines_fraction <= 1
         assert cp.run("secpm", "array").stats.at_crash.parts == ()
         table = cp.compare(["unencrypted", "bbe"], ["array"], tx_size=64)
         dirty = cp.run("bbe", "array", tx_size=64, machine="secpm").stats.at_crash.parts[0].dirty_bytes

@@ -401,6 +401,7 @@ const KEYS: &[&str] = &[
     "/crypto/aes_busy_ns",
     "/integrity",
     "/at_crash/dirty_fraction",
+    "/at_crash/dirty_lines_fraction",
     "/at_crash/drain_energy_mj",
     "/at_crash/drain_energy_all_dirty_mj",
     "/at_crash/recovery_time_ns",

@@ -97,6 +97,7 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
     "hit_percent": _hit_percent,
     "miss_percent": _miss_percent,
     "dirty_percent": lambda run: _percent(run["at_crash"]["dirty_fraction"]),
+    "dirty_lines_percent": lambda run: _percent(run["at_crash"]["dirty_lines_fraction"]),
     "drain_mj": lambda run: run["at_crash"]["drain_energy_mj"],
     "drain_all_dirty_mj": lambda run: run["at_crash"]["drain_energy_all_dirty_mj"],
     "drain_caches_mj": _part("l1", "l2", "l3"),

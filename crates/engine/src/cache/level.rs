@@ -302,6 +302,11 @@ impl Level {
         }
     }
 
+    /// The lines it holds.
+    pub(super) fn held(&self) -> impl Iterator<Item = Line> + '_ {
+        self.tags.iter().filter(|&&tag| tag != EMPTY).map(|&tag| Line(tag))
+    }
+
     /// Slots whose line memory has not acknowledged: dirty lines and lines being written back.
     pub(super) fn unsaved(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.tags.len()).filter(|&slot| self.flags[slot] & (DIRTY | LEAVING) != 0)

@@ -2,7 +2,7 @@
 
 use super::hierarchy::Hierarchy;
 use super::level::Level;
-use crate::message::{CoreId, OnChipLine};
+use crate::message::{CoreId, Line, OnChipLine};
 use rustc_hash::FxHashSet;
 
 impl Hierarchy {
@@ -28,6 +28,14 @@ impl Hierarchy {
             }
         }
         lines
+    }
+
+    /// The number of lines of [`Hierarchy::on_chip`], and of all lines in the caches; a line in several levels counts once.
+    pub fn dirty_lines(&self) -> (u64, u64) {
+        let levels = || self.l1.iter().chain(&self.l2).chain(&self.l3);
+        let dirty: FxHashSet<Line> = levels().flat_map(|cache| cache.unsaved().map(|slot| cache.line(slot))).collect();
+        let held: FxHashSet<Line> = levels().flat_map(Level::held).collect();
+        (dirty.len() as u64, held.len() as u64)
     }
 
     /// For each level: the number of slots of [`Hierarchy::on_chip`] in it, and the number of all its data slots.

@@ -27,6 +27,8 @@ pub(crate) struct Held {
     dirty: Vec<DirtySlot>,
     /// For each level: dirty data slots, and all data slots.
     levels: [(u64, u64); 3],
+    /// Dirty lines, and all lines, each counted once.
+    lines: (u64, u64),
     counter_blocks: u64,
     /// Dirty lines of MACs and nodes.
     metadata_lines: u64,
@@ -39,6 +41,7 @@ impl Held {
         Self {
             dirty: lines.map(|held| DirtySlot { slot: held.slot, level: held.level, line: held.line }).collect(),
             levels: system.cache.dirty_per_level(),
+            lines: system.cache.dirty_lines(),
             counter_blocks: system.controller.snapshot().counters.len() as u64,
             metadata_lines: system.controller.dirty_metadata().len() as u64,
         }
@@ -66,6 +69,7 @@ pub(crate) fn at_crash(
     let recovery = region.map(|_| recovery_time(config, design, base, &held.dirty, cancel)).transpose()?;
     Ok(AtCrash {
         dirty_fraction: Some(dirty as f64 / slots as f64),
+        dirty_lines_fraction: (held.lines.1 > 0).then(|| held.lines.0 as f64 / held.lines.1 as f64),
         drain_energy_mj: Some(parts.iter().map(|part| part.energy_mj).sum()),
         drain_energy_all_dirty_mj: Some(parts.iter().map(|part| part.energy_all_dirty_mj).sum()),
         recovery_time_ns: recovery.map(ps_to_ns),

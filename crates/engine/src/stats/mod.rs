@@ -309,6 +309,9 @@ pub struct IntegrityReport {
 pub struct AtCrash {
     /// Share of the data slots of all caches that hold dirty lines.
     pub dirty_fraction: Option<f64>,
+    /// Share of the lines in the caches of which a copy is dirty; a line in several levels counts once. Null where the
+    /// caches hold no line.
+    pub dirty_lines_fraction: Option<f64>,
     /// Energy of draining what is dirty, in mJ, with the machine's constants.
     pub drain_energy_mj: Option<f64>,
     /// Energy of the drain if everything were dirty, in mJ (sepencr Table III).

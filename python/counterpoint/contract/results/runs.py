@@ -217,6 +217,8 @@ class AtCrash:
 
     Attributes:
         dirty_fraction: share of the data slots of all caches that hold dirty lines.
+        dirty_lines_fraction: share of the lines in the caches of which a copy is dirty; a line in several levels counts
+            once. Null where the caches hold no line.
         drain_energy_mj: energy of draining what is dirty, in mJ, with the machine's constants.
         drain_energy_all_dirty_mj: energy of the drain if everything were dirty, in mJ (sepencr Table III).
         recovery_time_ns: time to restore this crash's dirty lines at boot on the simulated device; None without a
@@ -228,6 +230,7 @@ class AtCrash:
     """
 
     dirty_fraction: float | None
+    dirty_lines_fraction: float | None
     drain_energy_mj: float | None
     drain_energy_all_dirty_mj: float | None
     recovery_time_ns: float | None

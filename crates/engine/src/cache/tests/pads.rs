@@ -171,10 +171,12 @@ fn line_rests_under_the_pad_of_its_slot_and_leaves_with_it() {
         }
     };
     check(&c, &[1]);
+    assert_eq!(c.dirty_lines(), (1, 1), "its clean copies below are the same line");
     assert_eq!((c.on_chip()[0].core, c.on_chip()[0].level), (1, 1));
     fill(&mut c, 100, 1, line(2));
     check(&c, &[4]);
     assert_eq!(c.dirty_per_level(), [(0, 2), (0, 2), (1, 2)]);
+    assert_eq!(c.dirty_lines(), (1, 2), "line 2 is clean");
     assert_eq!(c.load(200, 1, line(3), 0), Access::Pending);
     let requests: Vec<_> = c.requests().collect();
     let [_, MemoryRequest::Write { line: gone, bytes, cache_pad, token, .. }] = requests[..] else {
