@@ -88,7 +88,7 @@ def test_figures_that_another_thread_had_first_are_no_conflict(fake: pytest.Monk
         with cp.Store(tmp_path / "s.duckdb") as store:
             for place in range(20):
                 store.put_failures([Failure(f"{number}{place}", {}, "no", True, 1)])
-                store.put_runs([finished(f"{number}{place}"), finished(f"shared{place}")], "build")
+                store.put_runs([finished(f"{name}{place}") for name in (number, "shared", "shared")], "build")
 
     together(*[lambda number=number: keep(number) for number in range(THREADS)])
     with cp.Store(tmp_path / "s.duckdb", read_only=True) as store:

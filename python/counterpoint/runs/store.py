@@ -62,7 +62,12 @@ _KINDS = {"BOOLEAN": ("NULL", "BOOLEAN"), "UBIGINT": _NUMBERS, "DOUBLE": _NUMBER
 """DuckDB's names for the JSON values of figures, by their type."""
 
 _AXIS_TYPES = ("BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR")
-_INSERT = "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_INSERT = """
+INSERT INTO results SELECT
+    unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::JSON[]), unnest(?::JSON[]), unnest(?::JSON[]),
+    unnest(?::VARCHAR[]), unnest(?::DOUBLE[]), unnest(?::TIMESTAMP[]), unnest(?::JSON[])
+ON CONFLICT DO NOTHING
+"""
 _NO_FIGURES = ("schema", "host")
 _FRONT = ("design", "variant", "workload", "machine", "seed", "cores", "tx_size", "footprint", "transactions")
 _SHOWN_MAX = 40
@@ -373,11 +378,14 @@ class Store:
         self._widen(figures)
         keys = [one.key for one in finished]
         self._database.execute("DELETE FROM failures WHERE key IN (SELECT unnest(?::VARCHAR[]))", [keys])
-        for one, values in zip(finished, figures, strict=True):
-            document = {name: value for name, value in one.document.items() if name != "host"}
-            parts = (one.configuration, document, values)
-            row = [one.key, build, *map(json.dumps, parts), one.worker, one.seconds, now()]
-            self._database.execute(_INSERT, [*row, json.dumps(one.document.get("host"))])
+        rows = [self._row(one, values, build) for one, values in zip(finished, figures, strict=True)]
+        # All at once: a statement for each row takes ten times as long.
+        self._database.execute(_INSERT, list(map(list, zip(*rows, strict=True))))
+
+    def _row(self, one: Finished, figures: Mapping[str, Any], build: str) -> tuple[Any, ...]:
+        document = {name: value for name, value in one.document.items() if name != "host"}
+        parts = map(json.dumps, (one.configuration, document, figures))
+        return one.key, build, *parts, one.worker, one.seconds, now(), json.dumps(one.document.get("host"))
 
     def _widen(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds columns for figures that no run had before."""
