@@ -62,6 +62,7 @@ _HELPS = (
         ("machines", _TERMINALS),
         ("faults", _TERMINALS),
         ("include", set()),
+        ("man crash", set()),
         (f"run secpm array {_SMALL}", _TERMINALS),
         (f"run secpm array --variant published --set controller.wpq_entries=16 --json {_SMALL}", set()),
         (f"compare -d secpm -w array {_SMALL}", _TERMINALS),
