@@ -1,6 +1,6 @@
 """Writes man pages and shell completions of the command, from the command itself, as they lie under a prefix.
 
-Usage: manual.py FOLDER. The folder is made anew. Man pages are those of `counterpoint man`, and completions are made by Typer.
+Usage: manual.py FOLDER. The folder is made anew. Man pages are those of `counterpoint man`; Typer makes completions.
 """
 
 from __future__ import annotations

@@ -114,23 +114,23 @@ def write_path() -> Drawing:
     kept = _told(r"says counter \(major 0, minor (\d+)\), which means never written", explanation)
     drawing = Drawing(
         "Store, flush, write pending queue, media, and the counter that stays behind",
-        f"A line is stored into the caches in event {stored} and flushed in event {flushed}. The memory controller gets "
-        f"it in event {arrived}, encrypts it with counter {counter}, and appends it to the write pending queue in event "
-        f"{queued}, from where it survives a power failure. The counter stays in the counter cache, on the side that is "
-        f"lost. The counter block on the media still says {kept}.",
+        f"A line is stored into the caches in event {stored} and flushed in event {flushed}. The memory controller "
+        f"gets it in event {arrived}, encrypts it with counter {counter}, and appends it to the write pending queue in "
+        f"event {queued}, from where it survives a power failure. The counter stays in the counter cache, on the side "
+        f"that is lost. The counter block on the media still says {kept}.",
         486,
     )
     drawing.region(8, 254, "lost with power", BROKEN, below=True)
     drawing.region(284, 124, "survives: the persistence domain", KEPT, below=True)
     caches = drawing.box(20, 18, 400, "caches", f"event {stored}: a store; event {flushed}: the flush of its line")
-    controller = drawing.box(20, 92, 400, "memory controller", f"event {arrived}: gets the line, encrypts it", colour=DATA)
+    controller = drawing.box(
+        20, 92, 400, "memory controller", f"event {arrived}: gets the line, encrypts it", colour=DATA
+    )
     behind = drawing.box(236, 172, 184, "counter cache", f"counter {counter}", colour=COUNTER)
     queue = drawing.box(
         20, 296, 204, "write pending queue", f"event {queued}: ciphertext", f"made with counter {counter}", colour=DATA
     )
-    media = drawing.box(
-        236, 296, 184, "media", f"counter {kept}:", "never written", colour=COUNTER, lost=True
-    )
+    media = drawing.box(236, 296, 184, "media", f"counter {kept}:", "never written", colour=COUNTER, lost=True)
     drawing.arrow(caches.bottom(), controller.top())
     drawing.arrow((190, controller.bottom()[1]), (190, queue.y))
     drawing.arrow((behind.bottom()[0], controller.bottom()[1]), behind.top())
@@ -204,7 +204,16 @@ def tree_at_a_crash() -> Drawing:
     drawing.line(leaves[0].bottom(), (leaves[0].bottom()[0], line.y))
     drawing.words(232, 318, "The MAC is made with the", "counter of the line.")
     drawing.words(16, 414, "The next boot either")
-    drawing.box(16, 428, 198, "uses the old node:", "it does not fit the root.", "Refused: a false alarm", colour=BROKEN, lost=True)
+    drawing.box(
+        16,
+        428,
+        198,
+        "uses the old node:",
+        "it does not fit the root.",
+        "Refused: a false alarm",
+        colour=BROKEN,
+        lost=True,
+    )
     drawing.box(226, 428, 198, "computes the nodes", "from all counter blocks:", "they fit. Accepted", colour=KEPT)
     return drawing
 
@@ -223,8 +232,9 @@ def battery() -> Drawing:
     drawing = Drawing(
         "What a battery drains",
         "Four designs whose caches are drained on battery. eadr-mc-cme writes the plaintext of the caches to memory. "
-        "eadr-all-operation reads counters, encrypts each line and writes it to its own address. bbe encrypts each line "
-        "and writes it to a shadow cache in memory. sepencr only writes: the lines in its caches are under pads already.",
+        "eadr-all-operation reads counters, encrypts each line and writes it to its own address. bbe encrypts each "
+        "line and writes it to a shadow cache in memory. sepencr only writes: the lines in its caches are under pads "
+        "already.",
         496,
     )
     costs = cp.recovery([name for name, *_ in DRAINED], memory="16GiB", measure=False)
@@ -236,7 +246,9 @@ def battery() -> Drawing:
         secret = what == "ciphertext"
         top = 12 + 112 * place
         drawing.words(16, top + 14, name, bold=True)
-        drawing.words(16, top + 32, _counted(("reads {} lines", reads), ("makes {} pads", pads), ("writes {} lines", writes)))
+        drawing.words(
+            16, top + 32, _counted(("reads {} lines", reads), ("makes {} pads", pads), ("writes {} lines", writes))
+        )
         caches = drawing.box(16, top + 42, 124, "caches", held)
         drained = drawing.box(158, top + 42, 124, "battery", does, colour=COUNTER)
         memory = drawing.box(300, top + 42, 124, where, what, colour=KEPT if secret else BROKEN, lost=not secret)

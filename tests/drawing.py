@@ -78,7 +78,9 @@ class Drawing:
         self._style = self._add(self._root, "style")
         self._add(self._root, "rect", width="100%", height="100%", rx="8", fill=colours.BACKGROUND)
 
-    def box(self, x: float, y: float, width: float, *lines: str, colour: str = colours.MUTED, lost: bool = False) -> Box:
+    def box(
+        self, x: float, y: float, width: float, *lines: str, colour: str = colours.MUTED, lost: bool = False
+    ) -> Box:
         """A box around lines of words, the first of several in bold; what is `lost` has a broken edge."""
         height = _LEADING * len(lines) + 14
         group = self._add(self._root, "g", **{"class": "box"})
@@ -137,7 +139,14 @@ class Drawing:
         return ElementTree.tostring(self._root, encoding="unicode") + "\n"
 
     def _rect(
-        self, within: ElementTree.Element, x: float, y: float, width: float, height: float, colour: str, thick: float,
+        self,
+        within: ElementTree.Element,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        colour: str,
+        thick: float,
         rx: int = 5,
     ) -> ElementTree.Element:
         self._used.add(colour)

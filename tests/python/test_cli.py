@@ -445,8 +445,8 @@ def test_the_example_of_a_command_is_shown_and_can_be_called(name: str, cli: Cli
     assert f"  Example: counterpoint {example}\n" in cli(name, "--help").out
     called, *words = shlex.split(example)
     assert called == name
-    command: Any = typer.main.get_command(app).get_command(None, name)
-    command.make_context(name, words)
+    group: Any = typer.main.get_command(app)
+    group.get_command(None, name).make_context(name, words)
 
 
 def test_a_closed_pipe_is_neither_a_fault_nor_a_violation() -> None:

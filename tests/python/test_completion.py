@@ -66,7 +66,9 @@ def test_an_empty_variable_is_as_none(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert cli("--version").out.startswith("counterpoint ")
 
 
-@pytest.mark.parametrize(("shell", "written"), [("bash", ".bash_completions/counterpoint.sh"), ("zsh", ".zfunc/_counterpoint")])
+@pytest.mark.parametrize(
+    ("shell", "written"), [("bash", ".bash_completions/counterpoint.sh"), ("zsh", ".zfunc/_counterpoint")]
+)
 def test_completions_are_installed_for_the_shell_that_asks(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shell: str, written: str
 ) -> None:

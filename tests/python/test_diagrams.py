@@ -23,7 +23,8 @@ _LOOK = """() => [...document.querySelectorAll('svg')].flatMap(svg => {
   const wrong = [], whole = svg.getBoundingClientRect(), name = svg.querySelector('title').textContent;
   const texts = [...svg.querySelectorAll('text')].map(text => [text.textContent, text.getBoundingClientRect(), text]);
   const meets = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
-  const holds = (a, b, room) => b.left >= a.left + room && b.right <= a.right - room && b.top >= a.top && b.bottom <= a.bottom;
+  const holds = (a, b, room) =>
+    b.left >= a.left + room && b.right <= a.right - room && b.top >= a.top && b.bottom <= a.bottom;
   const rects = [...svg.querySelectorAll('rect')].map(rect => rect.getBoundingClientRect());
   texts.forEach(([words, box, text], place) => {
     if (!holds(whole, box, 8)) wrong.push(`${words}: leaves the picture`);
@@ -70,7 +71,11 @@ def _roots() -> Iterator[ElementTree.Element]:
 def test_diagrams_are_told_to_those_who_cannot_see_them() -> None:
     for root in _roots():
         assert root.get("role") == "img"
-        texts = {one.get("id"): one.text or "" for one in (root.find(f"{_SVG}title"), root.find(f"{_SVG}desc")) if one is not None}
+        texts = {
+            one.get("id"): one.text or ""
+            for one in (root.find(f"{_SVG}title"), root.find(f"{_SVG}desc"))
+            if one is not None
+        }
         assert list(texts) == (root.get("aria-labelledby") or "").split()
         assert all(texts.values())
 

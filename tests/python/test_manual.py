@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import pytest
 import typer
-
 from conftest import Cli
 
 from counterpoint.cli import Program, manual

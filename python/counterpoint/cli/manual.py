@@ -116,5 +116,3 @@ def pages() -> Iterator[tuple[str, str]]:
         command = group.get_command(context, name)
         below = typer.Context(command, info_name=name, parent=context, **command.context_settings)
         yield f"{PROGRAM}-{name}", page(below, [])
-
-
