@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,7 @@ _PAGE = (tutorial.ROOT / "docs" / "ten-minutes.md").read_text()
 
 @pytest.mark.engine
 def test_exercises_print_what_the_page_shows(tmp_path: Path) -> None:
-    command = tmp_path / ".venv" / "bin" / "counterpoint"
-    command.parent.mkdir(parents=True)
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m counterpoint "$@"\n')
-    command.chmod(0o700)
-    played = list(tutorial.Place(tmp_path).play(_PAGE))
+    played = list(tutorial.beside(tmp_path).play(_PAGE))
     for done in played:
         assert done.expected is not None
         tutorial.check(done)
