@@ -290,9 +290,9 @@ def main() -> None:
     for page in PLAYED:
         _refresh(page)
     _first_table()
-    for path, text in examples():
+    for path, body in examples():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(body)
 
 
 if __name__ == "__main__":
