@@ -178,8 +178,12 @@ contract: engine ## Write the files that follow from types: options.py, flags.py
 header: ## Write the C header from crates/c/src.
 	cargo run $(HEADER)
 
+.PHONY: diagrams
+diagrams: engine ## Redraw the diagrams in docs/img/ of docs/ten-minutes.md.
+	$(BIN)/python tests/diagrams.py
+
 .PHONY: pictures
-pictures: compare chromium recorder-tools ## Redraw the pictures in docs/img/ of the comparison, a crash and its causes.
+pictures: compare chromium recorder-tools diagrams ## Redraw all pictures in docs/img/: the comparison, a crash and its causes, the diagrams.
 	cp $(OUT)/compare.svg docs/img/compare.svg
 	$(BIN)/python tests/pictures.py
 

@@ -227,6 +227,22 @@ def played(page: str) -> Iterator[tuple[tutorial.Block, str]]:
             yield block, command
 
 
+EXAMPLES: Mapping[str, tuple[str, str]] = {
+    "examples/design": ("docs/tutorial.md", "split-pairs.toml"),
+    "examples/sweep": ("docs/tutorial.md", "queue.toml"),
+    "examples/ci": ("docs/ci.md", ""),
+}
+"""By folder: the page that shows its files, and the only one that it takes, if it takes not all."""
+
+
+def examples() -> Iterator[tuple[Path, str]]:
+    """The files of examples that pages show, each with what is in it."""
+    for folder, (page, only) in EXAMPLES.items():
+        for block in tutorial.blocks((ROOT / page).read_text()):
+            if block.title and block.title.startswith(only):
+                yield ROOT / folder / block.title, block.body
+
+
 def _refresh(page: str) -> None:
     path = ROOT / page
     lines = path.read_text().splitlines(keepends=True)
@@ -268,12 +284,15 @@ def write(page: Path, name: str, text: str) -> None:
 
 
 def main() -> None:
-    """Writes every part, and what commands print."""
+    """Writes every part, what commands print, and the files of examples."""
     for (page, name), text in {**WRITTEN, **LONG}.items():
         write(ROOT / page, name, text())
     for page in PLAYED:
         _refresh(page)
     _first_table()
+    for path, body in examples():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(body)
 
 
 if __name__ == "__main__":

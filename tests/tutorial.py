@@ -169,6 +169,17 @@ class Place:
         return done.stdout
 
 
+def beside(folder: Path) -> Place:
+    """A folder with nothing but the commands of this environment, in `.venv/bin` and on the path."""
+    commands = folder / ".venv" / "bin"
+    commands.mkdir(parents=True)
+    (commands / "python").symlink_to(sys.executable)
+    command = commands / "counterpoint"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m counterpoint "$@"\n')
+    command.chmod(0o700)
+    return Place(folder, {**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"})
+
+
 class Copy(Place):
     """A copy of the repository in `folder`, as a reader has it after `make engine`; what cargo has built is shared."""
 

@@ -55,8 +55,7 @@ def made(target: str, **set_to: str | Path) -> str:
 
 def commands() -> list[str]:
     """The program's commands, as its help lists them."""
-    _, _, listed = told([program()]).partition("Commands:\n")
-    return re.findall(r"^  ([a-z]+)", listed, re.MULTILINE)
+    return re.findall(r"^  ([a-z]+) {2,}\S", told([program()]), re.MULTILINE)
 
 
 def program() -> Path:

@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from clean import command, require, told
+from clean import ROOT, command, require, told
 
-HERE = Path(__file__).parent
+CLIENTS = ROOT / "examples" / "embedding"
 SAYS = {"c": "survived", "cpp": "read back"}
 """What each client says."""
 
@@ -33,7 +33,7 @@ def by_pkg_config(prefix: Path, version: str, out: Path, languages: Collection[s
     (folder,) = asked("--variable=libdir")
     require(Path(folder).resolve() == prefix / "lib", f"the libraries are said to be in {folder}")
     for language in languages:
-        source = HERE / f"client.{language}"
+        source = CLIENTS / f"client.{language}"
         start = [*_COMPILERS[language], "-Wall", "-Wextra", "-Werror", str(source), *asked("--cflags")]
         shared, static = out / f"shared-{language}", out / f"static-{language}"
         told([*start, *asked("--libs"), f"-Wl,-rpath,{folder}", "-o", shared])
@@ -49,7 +49,7 @@ def by_cmake(prefix: Path, version: str, out: Path, languages: Collection[str] =
     sources, build = out / "sources", out / "build"
     sources.mkdir(parents=True)
     for name in ("CMakeLists.txt", "client.c", "client.cpp"):
-        shutil.copy(HERE / name, sources)
+        shutil.copy(CLIENTS / name, sources)
     said = told(["cmake", "-S", sources, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}"])
     require(f"-- counterpoint {version}\n" in said, said)
     names = [f"{kind}-{language}" for language in languages for kind in ("shared", "static")]
@@ -86,7 +86,7 @@ def incomplete(prefix: Path, out: Path) -> str:
     copy = out / "incomplete"
     shutil.copytree(prefix, copy, symlinks=True)
     (copy / "lib/libcounterpoint.a").unlink()
-    done = command(["cmake", "-S", HERE, "-B", out / "refused", f"-DCMAKE_PREFIX_PATH={copy}"])
+    done = command(["cmake", "-S", CLIENTS, "-B", out / "refused", f"-DCMAKE_PREFIX_PATH={copy}"])
     require(done.returncode != 0, "it is found")
     sentence = " ".join(done.stdout.split())
     require(re.search(r"lib/libcounterpoint\.a is missing", sentence) is not None, done.stdout)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,14 +22,9 @@ _TITLED = {block.title: block.body for block in tutorial.blocks(_PAGE) if block.
     not all(map(shutil.which, ("valgrind", "gcc", "make", "git"))), reason="the example needs Valgrind, gcc and make"
 )
 def test_the_example_runs_as_it_stands(tmp_path: Path) -> None:
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    command = commands / "counterpoint"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m counterpoint "$@"\n')
-    command.chmod(0o700)
     folder = tmp_path / "repository"
     (folder / ".git").mkdir(parents=True)
-    place = tutorial.Place(folder, {**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"})
+    place = tutorial.beside(folder)
     played = 0
     for done in place.play(_PAGE):
         tutorial.check(done)

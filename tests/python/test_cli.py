@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 
 import fake_engine
 import pytest
+import typer.main
 from conftest import Cli, altered, asked_of, interrupted
 
 from counterpoint import _engine
+from counterpoint.cli import Program, app
 from counterpoint.verbs.comparison import COMPARE_WORKLOADS, EASY_PM_CORES, EASY_PM_WORKLOADS
 
 pytestmark = pytest.mark.usefixtures("fake")
@@ -425,7 +428,25 @@ def test_ctrl_c_before_anything_is_finished(cli: Cli, fake: pytest.MonkeyPatch) 
 def test_help_and_version(cli: Cli) -> None:
     assert "compare" in cli().out
     assert cli("--help").code == 0
+    assert cli("--version").out == cli("-V").out != ""
     assert cli("--version").out.startswith("counterpoint ")
+
+
+def test_the_help_has_every_command_once_in_a_group_with_an_example(cli: Cli) -> None:
+    sections = dict(re.findall(r"^(\S.*):\n((?:  .*\n|\n)+)", cli("--help").out + "\n", re.MULTILINE))
+    listed = {title: re.findall(r"^  ([a-z]+) {2,}\S", sections[title], re.MULTILINE) for title in Program.groups}
+    assert listed == {title: list(commands) for title, commands in Program.groups.items()}
+    assert all(sections[title].count("  Example: counterpoint ") == 1 for title in listed)
+
+
+@pytest.mark.parametrize("name", Program.places)
+def test_the_example_of_a_command_is_shown_and_can_be_called(name: str, cli: Cli) -> None:
+    example = Program.places[name].example
+    assert f"  Example: counterpoint {example}\n" in cli(name, "--help").out
+    called, *words = shlex.split(example)
+    assert called == name
+    group: Any = typer.main.get_command(app)
+    group.get_command(None, name).make_context(name, words)
 
 
 def test_a_closed_pipe_is_neither_a_fault_nor_a_violation() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from conftest import Cli
@@ -63,3 +64,31 @@ def test_unknown_completion_request_is_refused(cli: Cli, monkeypatch: pytest.Mon
 def test_an_empty_variable_is_as_none(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "")
     assert cli("--version").out.startswith("counterpoint ")
+
+
+@pytest.mark.parametrize(
+    ("shell", "written"), [("bash", ".bash_completions/counterpoint.sh"), ("zsh", ".zfunc/_counterpoint")]
+)
+def test_completions_are_installed_for_the_shell_that_asks(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shell: str, written: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("typer._completion_shared._get_shell_name", lambda: shell)
+    outcome = cli("--install-completion")
+    assert (outcome.code, outcome.out.endswith(f"{tmp_path / written}\n")) == (0, True)
+    assert f"{VARIABLE}=complete_{shell}" in (tmp_path / written).read_text()
+
+
+@pytest.mark.parametrize("shell", [None, "pwsh"])
+def test_other_shells_get_no_completions(cli: Cli, monkeypatch: pytest.MonkeyPatch, shell: str | None) -> None:
+    monkeypatch.setattr("typer._completion_shared._get_shell_name", lambda: shell)
+    assert cli("--install-completion").refusal == "--install-completion: call it from bash, zsh or fish\n"
+
+
+def test_completions_that_cannot_be_written_are_told_in_a_sentence(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "file" / "home"))
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("typer._completion_shared._get_shell_name", lambda: "bash")
+    assert cli("--install-completion").refusal.startswith("--install-completion: ")

@@ -23,7 +23,7 @@ import verdict_tables
 from counterpoint.cli import app
 
 _ROOT = Path(__file__).parents[2]
-_FOLDERS = ("crates", "docs", "integrations", "recorder", "tests", "validation")
+_FOLDERS = ("crates", "docs", "examples", "integrations", "recorder", "tests", "validation")
 _PAGES = sorted(
     page
     for page in (*_ROOT.glob("*.md"), *(found for folder in _FOLDERS for found in (_ROOT / folder).rglob("*.md")))
@@ -143,7 +143,9 @@ _NAMED = re.compile(r"(?<![\w./$<{~:*=@%-])((?:\.\./)*(?:[\w-]+/)*[\w.-]*\w/?)(?
 _FILE = re.compile(r"\.(?:md|toml|rs|py|sh|hh?|hpp|cc|json|csv|tsv|svg|png|map|lock)$")
 _COMMENT = {".rs": re.compile(r"//(.*)"), ".toml": re.compile(r"(?:^|\s)#(.*)"), ".h": re.compile(r"(.*)")}
 _COMMENT |= {".hpp": _COMMENT[".h"], ".md": _COMMENT[".h"]}
-_MADE = re.compile(r"^(?:a|b|src|include|target|out|found|inc|lib|share|[A-Z]+)/|/(?:[A-Z]+)(?:\.|/|$)")
+_MADE = re.compile(
+    r"^(?:a|b|src|include|target|out|found|inc|lib|share|[A-Z]+)/|/(?:[A-Z]+)(?:\.|/|$)|^persistence/base"
+)
 """What is not in the repository: what commands write, what other projects have, and what stands for any name."""
 
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import pytest
 import typer
+from conftest import Cli
 
-import manual
+from counterpoint.cli import Program, manual
 from counterpoint.verbs.version import __version__
 
 _COMMAND_LINE = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -52,3 +53,19 @@ def test_a_page_has_the_arguments_and_options_of_its_command() -> None:
 def test_exit_codes_are_those_of_the_command_line() -> None:
     told = {code for codes, _ in manual.exit_codes() for code in re.findall(r"\d+", codes)}
     assert told == set(re.findall(r"^\| (\d+) \|", _COMMAND_LINE.read_text(), re.MULTILINE))
+
+
+def test_the_page_of_a_command_is_printed_and_all_are_written(cli: Cli, tmp_path: Path) -> None:
+    page = cli("man", "crash").out
+    assert page.startswith('.TH "COUNTERPOINT\\-CRASH" 1 ')
+    assert "\n.SH EXAMPLES\ncounterpoint crash secpm btree" in page
+    folder = tmp_path / "man1"
+    assert cli("man", "--out", str(folder)).code == 0
+    assert (folder / "counterpoint-crash.1").read_text() == page
+    names = {"counterpoint.1", *(f"counterpoint-{name}.1" for name in Program.places)}
+    assert {path.name for path in folder.iterdir()} == names
+
+
+def test_the_page_of_nothing_is_refused(cli: Cli, tmp_path: Path) -> None:
+    assert cli("man", "crsh").refusal == "no command 'crsh': did you mean 'crash'?\n"
+    assert "leave out COMMAND" in cli("man", "crash", "--out", str(tmp_path)).refusal

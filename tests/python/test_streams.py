@@ -37,6 +37,7 @@ _COMMANDS = {
     "machines": "machines --json",
     "faults": "faults",
     "include": "include",
+    "man": "man crash",
     "parts": "parts",
     "run": f"run secpm btree {_SMALL}",
     "compare": f"compare -d secpm -w btree {_SMALL} --json",

@@ -33,29 +33,44 @@ TRACEBACK = "COUNTERPOINT_TRACEBACK"
 class Program(Group):
     """The commands, in the order of the help."""
 
-    places: ClassVar = {
-        "designs": Place("listing", "designs"),
-        "parts": Place("listing", "parts"),
-        "workloads": Place("listing", "workloads"),
-        "machines": Place("listing", "machines"),
-        "faults": Place("listing", "faults"),
-        "include": Place("listing", "include"),
-        "run": Place("run", "run"),
-        "compare": Place("compare", "compare"),
-        "crash": Place("crash", "crash"),
-        "check": Place("check", "check"),
-        "annotations": Place("annotations", "check"),
-        "recovery": Place("recovery", "recovery"),
-        "litmus": Place("litmus", "litmus"),
-        "reproduce": Place("reproduce", "reproduce"),
-        "calibrate": Place("calibrate", "calibrate"),
-        # Arguments after the program are passed on to it.
-        "record": Place("record", "record", {"allow_interspersed_args": False}),
-        "replay": Place("replay", "replay"),
-        "sweep": Place("sweep", "sweep"),
-        "search": Place("search", "search"),
-        "explain": Place("explain", "explain"),
-        "report": Place("report", "report"),
+    groups: ClassVar = {
+        "Run and compare designs": {
+            "run": Place("run", "run", "run secpm btree"),
+            "compare": Place("compare", "compare", "compare -d unencrypted,secpm -w btree --out out"),
+            "sweep": Place("sweep", "sweep", "sweep queue.toml"),
+            "report": Place("report", "report", "report queue.duckdb --out out"),
+        },
+        "Crash and attack them": {
+            "crash": Place("crash", "crash", "crash secpm btree --out out"),
+            "annotations": Place("annotations", "check", "annotations sca btree"),
+            "litmus": Place("litmus", "litmus", "litmus torn-pair"),
+            "recovery": Place("recovery", "recovery", "recovery osiris strict --memory 1TiB"),
+        },
+        "Your own program": {
+            # Arguments after the program are passed on to it.
+            "record": Place(
+                "record", "record", "record --out app.cptrace -- ./app pool", {"allow_interspersed_args": False}
+            ),
+            "check": Place("check", "check", "check app.cptrace"),
+            "replay": Place("replay", "replay", "replay app.cptrace -d secpm --by-line"),
+            "include": Place("listing", "include", "include"),
+        },
+        "Search for designs": {
+            "search": Place("search", "search", "search goals.toml --out out"),
+            "explain": Place("explain", "explain", "explain secpm sca"),
+        },
+        "Reproduce papers": {
+            "reproduce": Place("reproduce", "reproduce", "reproduce secpm --quick --out out"),
+            "calibrate": Place("calibrate", "calibrate", "calibrate secpm --out out"),
+        },
+        "What there is": {
+            "designs": Place("listing", "designs", "designs secpm"),
+            "parts": Place("listing", "parts", "parts"),
+            "workloads": Place("listing", "workloads", "workloads"),
+            "machines": Place("listing", "machines", "machines"),
+            "faults": Place("listing", "faults", "faults"),
+            "man": Place("manual", "man", "man crash"),
+        },
     }
 
 
@@ -70,6 +85,12 @@ app = typer.Typer(
 )
 
 
+def _install_completion(asked: bool) -> None:
+    if asked:
+        completion.install()
+        raise typer.Exit
+
+
 def _version(asked: bool) -> None:
     if asked:
         from ..verbs.version import __version__
@@ -82,7 +103,16 @@ def _version(asked: bool) -> None:
 def counterpoint(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("-V", "--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    install_completion: Annotated[
+        bool,
+        typer.Option(
+            "--install-completion",
+            callback=_install_completion,
+            is_eager=True,
+            help="Make the shell from which this is called complete the command, and exit.",
+        ),
     ] = False,
 ) -> None:
     """A simulator and crash verifier of encrypted persistent memory."""

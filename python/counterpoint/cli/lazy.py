@@ -21,11 +21,13 @@ class Place:
     Attributes:
         module: a module of this package.
         function: the function of the command in it.
+        example: a call of it, without the program's name.
         settings: settings of its context.
     """
 
     module: str
     function: str
+    example: str
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -43,7 +45,8 @@ class Commands(Mapping[str, Any]):
             place = self._places[name]
             module = importlib.import_module(f".{place.module}", __package__)
             alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-            alone.command(name, cls=Command, context_settings=dict(place.settings))(getattr(module, place.function))
+            made = alone.command(name, cls=Command, context_settings=dict(place.settings), epilog=example_of(place))
+            made(getattr(module, place.function))
             self._loaded[name] = typer.main.get_command(alone)
         return self._loaded[name]
 
@@ -56,10 +59,21 @@ class Commands(Mapping[str, Any]):
         return len(self._places)
 
 
-class Group(TyperGroup):
-    """A program with commands that are loaded when they are called; a subclass says which."""
+def example_of(place: Place) -> str:
+    """The line of a help that shows a call of a command."""
+    return f"Example: counterpoint {place.example}"
 
+
+class Group(TyperGroup):
+    """A program with commands that are loaded when they are called; a subclass says which, by what they are for."""
+
+    groups: ClassVar[Mapping[str, Mapping[str, Place]]]
     places: ClassVar[Mapping[str, Place]]
+    """The commands of all groups."""
+
+    def __init_subclass__(cls) -> None:
+        """The commands follow from the groups."""
+        cls.places = {name: place for commands in cls.groups.values() for name, place in commands.items()}
 
     def __init__(self, **attributes: Any) -> None:
         """As Typer calls it; the commands are those of `places`."""
@@ -74,6 +88,16 @@ class Group(TyperGroup):
         """Their names, in the order of the help."""
         del ctx
         return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands of the help by group, and an example of each."""
+        width = max(map(len, self.places))
+        for title, commands in self.groups.items():
+            helps = ((name, self.get_command(ctx, name)) for name in commands)
+            room = formatter.width - width - 6
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), one.get_short_help_str(room)) for name, one in helps if one])
+                formatter.write_text(example_of(next(iter(commands.values()))))
 
 
 class Command(TyperCommand):

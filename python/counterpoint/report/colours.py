@@ -71,9 +71,10 @@ def of_series(series: Sequence[str], designs: Collection[str]) -> dict[str, str]
     return {name: _BASELINE if name == baseline else next(coloured) for name in series}
 
 
-def dark_rules(scope: str) -> str:
-    """Style rules that replace every light colour inside `scope` by its dark form."""
+def dark_rules(scope: str, used: Collection[str] = DARK) -> str:
+    """Style rules that replace the light colours that are `used` inside `scope` by their dark forms."""
     return "\n".join(
         f'{scope} [fill="{light}"] {{ fill: {dark}; }} {scope} [stroke="{light}"] {{ stroke: {dark}; }}'
         for light, dark in DARK.items()
+        if light in used
     )
