@@ -439,6 +439,22 @@ def test_better_of_two_exclusive_changes_is_kept() -> None:
     assert found["s"] == 0, "what is refused is never better"
 
 
+def test_after_a_round_only_what_came_near_is_looked_at_but_for_a_last_look_at_all() -> None:
+    def late(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+        """`b` is good with `a` only, and far from it without; `c` a little worse always; `d` changes nothing."""
+        with_a = chosen["a"] == 1
+        return {"p.f1.x": 0.5 + 0.1 * with_a + (0.1 if with_a else -0.2) * chosen["b"] - 0.05 * chosen["c"]}
+
+    space = Space((), {"p": tuple(decision(name, 2) for name in "abcd")})
+    looked: dict[bool, set[str]] = {}
+    for thorough, end in ((False, (1, 0, 0, 0)), (True, (1, 1, 0, 0))):
+        papers = Papers(space, late)
+        assert descent.descend(Pool(space, papers), ONE, space.start, thorough=thorough) == end
+        beside = [ask.point for ask in of_level(papers, SHORT) if ask.point[0] == 1 and sum(ask.point) == 2]
+        looked[thorough] = {"abcd"[point.index(1, 1)] for point in beside}
+    assert looked == {False: {"c"}, True: {"b", "c", "d"}}
+
+
 def test_a_round_goes_on_from_where_the_last_one_ended() -> None:
     def stairs(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
         own = (chosen["a"] > 0) + 2 * (chosen["a"] > 0 and chosen["b"] == 2) if paper == "p" else 0

@@ -16,6 +16,9 @@ from .pool import CONFIRMED, LONG, NOTHING, SHORT, Level, Objective, Pool
 CROSSED = 5
 """How many of a paper's own choices are tried with the shared ones of another point."""
 
+NEAR = 0.1
+"""How much worse in short the best other choice of a decision may be for it to be looked at in the next round."""
+
 PAIRED = 6
 """How many single changes are tried in pairs where none is better alone."""
 
@@ -43,19 +46,32 @@ def better(pool: Pool, objective: Objective, points: Sequence[Point], level: Lev
     return max(points, key=lambda point: pool.value(objective, point, level))
 
 
-def descend(pool: Pool, objective: Objective, point: Point, kept: Collection[int] = ()) -> Point:
+def descend(
+    pool: Pool, objective: Objective, point: Point, kept: Collection[int] = (), *, thorough: bool = True
+) -> Point:
     """Where changes of a point lead, with the first seed; this is then evaluated with all seeds.
 
     Changes are looked at in short, and those that are better there at more length. Decisions whose numbers are `kept`
-    stay as they are.
+    stay as they are. After the first round only those are looked at that came near; where none of these gains, a
+    thorough descent looks at all once more, and at pairs.
     """
     pool.evaluate([point], LONG)
     found, value = point, pool.value(objective, point, LONG)
+    free = frozenset(range(len(point))) - frozenset(kept)
+    looked = free
     while True:
         before = value
-        found = _together(pool, objective, found, kept)
-        value = pool.value(objective, found, LONG)
-        if value <= before + NOTHING:
+        changes = _best_changes(pool, objective, found, looked)
+        near = _near(changes, pool.value(objective, found, SHORT))
+        tried = _together(pool, objective, found, changes)
+        if tried == found and thorough and looked == free:
+            tried = _paired(pool, objective, found, [change for _, change in changes[:PAIRED]])
+        found, value = tried, pool.value(objective, tried, LONG)
+        if value > before + NOTHING:
+            looked = near
+        elif thorough and looked != free:
+            looked = free
+        else:
             break
     found = _back(pool, objective, found, kept)
     pool.evaluate([found], CONFIRMED)
@@ -90,15 +106,19 @@ def _back(pool: Pool, objective: Objective, point: Point, kept: Collection[int])
     return found
 
 
-def _together(pool: Pool, objective: Objective, point: Point, kept: Collection[int]) -> Point:
-    """The best single change of each decision, one after the other; where none gains, the best pair of them."""
-    best = [change for change in _best_changes(pool, objective, point) if change[1][0] not in kept]
+def _near(changes: Sequence[tuple[float, _Change]], value: float) -> frozenset[int]:
+    """The decisions with a choice that is near a value in short, but for those that change nothing."""
+    return frozenset(which for found, (which, _) in changes if found >= value - NEAR and abs(found - value) > NOTHING)
+
+
+def _together(pool: Pool, objective: Objective, point: Point, changes: Sequence[tuple[float, _Change]]) -> Point:
+    """The best single change of each decision, one after the other, each kept if the point gains by it."""
     before = pool.value(objective, point, SHORT)
     found = point
-    for value, change in best:
+    for value, change in changes:
         if value > before:
             found = better(pool, objective, [found, changed(found, *change)], LONG)
-    return found if found != point else _paired(pool, objective, point, [change for _, change in best[:PAIRED]])
+    return found
 
 
 def _paired(pool: Pool, objective: Objective, point: Point, changes: Iterable[_Change]) -> Point:
@@ -109,10 +129,12 @@ def _paired(pool: Pool, objective: Objective, point: Point, changes: Iterable[_C
     return better(pool, objective, [point, better(pool, objective, pairs, SHORT)], LONG)
 
 
-def _best_changes(pool: Pool, objective: Objective, point: Point) -> list[tuple[float, _Change]]:
-    """The best other choice of each decision with the value in short, the best first."""
+def _best_changes(
+    pool: Pool, objective: Objective, point: Point, among: Collection[int]
+) -> list[tuple[float, _Change]]:
+    """The best other choice of each of some decisions with the value in short, the best first."""
     best: dict[int, tuple[float, int]] = {}
-    for which, place, varied in pool.variations(point):
+    for which, place, varied in pool.variations(point, among):
         value = pool.value(objective, varied, SHORT)
         if varied != point and value > best.get(which, (float("-inf"), 0))[0]:
             best[which] = value, place

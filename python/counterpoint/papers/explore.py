@@ -99,7 +99,7 @@ def explore(
     ends = []
     for fold in validation.under(validation.weight):
         objective = crossvalidate.without(fold.left_out, claims, conditions, fold.weight)
-        ends.append(_descend(pool, objective, fold.best, space.start))
+        ends.append(_descend(pool, objective, fold.best, space.start, thorough=False))
         descent.draw_alike(pool, objective, ends[-1], seed)
     validation = crossvalidate.cross_validate(pool, claims, conditions=conditions)
     assert validation is not None, "there was one among fewer points"
@@ -113,10 +113,12 @@ def explore(
     return Explored(pool, validation, tuple(dict.fromkeys(ends)))
 
 
-def _descend(pool: Pool, objective: Objective, point: Point, *others: Point, kept: Sequence[int] = ()) -> Point:
+def _descend(
+    pool: Pool, objective: Objective, point: Point, *others: Point, kept: Sequence[int] = (), thorough: bool = True
+) -> Point:
     """A descent from a point, from the same with what papers did best with elsewhere, or from one of some others."""
     begins = (descent.crossed(pool, objective, point), point, *others)
-    return descent.descend(pool, objective, descent.better(pool, objective, begins, LONG), kept)
+    return descent.descend(pool, objective, descent.better(pool, objective, begins, LONG), kept, thorough=thorough)
 
 
 def _profile(pool: Pool, objective: Objective, point: Point) -> list[Point]:
@@ -128,7 +130,7 @@ def _profile(pool: Pool, objective: Objective, point: Point) -> list[Point]:
         for choice in range(len(spec.rows)):
             known = None if choice == point[which] else _best_with(pool, objective, which, choice)
             if known is not None and pool.value(objective, known, LONG) >= least:
-                ends.append(_descend(pool, objective, known, kept=[which]))
+                ends.append(_descend(pool, objective, known, kept=[which], thorough=False))
     return ends
 
 

@@ -10,7 +10,7 @@ with little, and what is best there is looked at with more (successive halving).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
@@ -176,12 +176,13 @@ class Pool:
         self.outcomes.update(zip(missing, outcomes, strict=True))
         return sum(not outcome.refused for outcome in outcomes)
 
-    def variations(self, point: Point) -> list[tuple[int, int, Point]]:
+    def variations(self, point: Point, among: Collection[int] | None = None) -> list[tuple[int, int, Point]]:
         """A point with one decision changed, for every choice, evaluated in short: the decision, the choice and the
-        point."""
+        point. `among` has the numbers of the decisions, if not all."""
         found = [
             (which, choice, changed(point, which, choice))
             for which, spec in enumerate(self.space.decisions)
+            if among is None or which in among
             for choice in range(len(spec.rows))
         ]
         self.evaluate((varied for _, _, varied in found), SHORT)
