@@ -58,6 +58,8 @@ _HELPS = (
         ("designs secpm", _TERMINALS),
         ("designs secpm --toml", _TERMINALS),
         ("parts --json", set()),
+        ("cite secpm array", set()),
+        ("cite secpm array --json", set()),
         ("workloads", _TERMINALS),
         ("machines", _TERMINALS),
         ("faults", _TERMINALS),

@@ -56,6 +56,7 @@ class Program(Group):
         "search": Place("search", "search"),
         "explain": Place("explain", "explain"),
         "report": Place("report", "report"),
+        "cite": Place("cite", "cite"),
     }
 
 

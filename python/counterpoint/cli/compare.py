@@ -10,8 +10,9 @@ from ..contract.options import CommonOptions, RecoveryOptions
 from ..contract.printed import Runs
 from ..contract.request import part
 from ..system.errors import Interrupted
-from ..verbs import comparison, recoveries
+from ..verbs import comparison, frames, recoveries
 from . import options, screen
+from .written import Files
 
 if TYPE_CHECKING:
     from ..contract.results import RecoveryCost, Run
@@ -26,6 +27,9 @@ def compare(
     cores: options.CoreCounts = None,
     workers: options.Workers = 0,
     out: options.Out = None,
+    figures: options.Figures = None,
+    csv: options.Csv = None,
+    parquet: options.Parquet = None,
     as_json: options.Json = False,
     **given: Unpack[CommonOptions],
 ) -> None:
@@ -37,6 +41,7 @@ def compare(
         from ..system.files import prepare_folder
 
         prepare_folder(out)
+    files = Files(csv, parquet, figures)
     interrupted = False
     try:
         with screen.progress("simulating") as progress:
@@ -55,12 +60,13 @@ def compare(
     show(runs, chosen, as_json, costs)
     if out is not None and runs:
         from ..report import write_report
-        from ..verbs.frames import frame
 
         page = write_report(
-            frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]), recoveries=costs
+            frames.frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]), recoveries=costs
         )
         screen.note(f"report: {page}")
+    if runs:
+        files.write(lambda: frames.frame(runs, chosen))
     if interrupted:
         screen.stop_interrupted(f"{len(runs)} simulations were finished")
 
@@ -78,8 +84,7 @@ def show(runs: list[Run], baseline: str, as_json: bool, costs: list[RecoveryCost
     if as_json:
         screen.print_json(Runs(tuple(runs), None if costs is None else tuple(costs)).to_dict())
     elif runs:
-        from ..verbs.frames import compared
         from . import recovery_table
         from .comparison_table import comparison
 
-        screen.output().print(comparison(compared(runs, baseline)), *recovery_table.summary(costs or []))
+        screen.output().print(comparison(frames.compared(runs, baseline)), *recovery_table.summary(costs or []))

@@ -67,7 +67,7 @@ def drawable(table: pl.DataFrame, columns: Iterable[str]) -> bool:
 
 def bars(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: bool) -> str:
     """A bar per design and workload, coloured by design, with a rule at 1."""
-    shown = _points(table, [column]).rename({column: "value"})
+    shown = points(table, [column]).rename({column: "value"})
     colour = alt.Color("design:N", scale=_scale(colour_of), legend=None)
     return _svg(_facets(shown, [colour], list(colour_of), wide=wide, labels=True, rule=True))
 
@@ -75,7 +75,7 @@ def bars(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: b
 def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bool = True) -> str:
     """A stacked bar per design and workload."""
     shown = (
-        _points(table, [part.column for part in parts])
+        points(table, [part.column for part in parts])
         .unpivot(index=["workload", "design"], variable_name="part")
         .with_columns(pl.col("part").replace({part.column: str(i) for i, part in enumerate(parts)}))
     )
@@ -89,13 +89,8 @@ def lines(
     table: pl.DataFrame, axis: Literal["cores", "tx_size"], column: str, colour_of: dict[str, str], *, wide: bool
 ) -> str:
     """A line per design over numbers of cores or transaction sizes, for every workload and their mean."""
-    places = steps(table.select(axis).to_dicts(), axis)
-    name = {step: str(step) if axis == "cores" else units.size(step) for step in places}
-    groups = [
-        _points(group, [column]).with_columns(pl.lit(name[step]).alias("step"))
-        for (step,), group in table.group_by([axis], maintain_order=True)
-    ]
-    shown = pl.concat(groups).rename({column: "value"})
+    shown = points_along(table, axis, column)
+    places = shown["step"].unique(maintain_order=True).to_list()
     works = shown["workload"].unique(maintain_order=True).to_list()
     size = {"width": _width(len(works)), "height": 210} if wide else {"width": _NARROW, "height": 190}
     highest = shown.select(pl.col("value").max()).item() or 1.0
@@ -103,7 +98,7 @@ def lines(
     title = "cores" if axis == "cores" else "transaction size"
     place = alt.Axis(title=title, labelAngle=0 if axis == "cores" else -45)
     base = alt.Chart(shown).encode(
-        x=alt.X("step:O", axis=place, sort=list(name.values())),
+        x=alt.X("step:O", axis=place, sort=places),
         y=alt.Y("value:Q", axis=alt.Axis(title=None, tickCount=4), scale=scale),
         color=alt.Color("design:N", scale=_scale(colour_of), legend=None),
     )
@@ -113,7 +108,18 @@ def lines(
     return _svg(layers.properties(**size).facet(row=alt.Row("workload:N", sort=works, title=None)))
 
 
-def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
+def points_along(table: pl.DataFrame, axis: Literal["cores", "tx_size"], column: str) -> pl.DataFrame:
+    """The points of lines, with their places on the axis as `step`, ascending."""
+    groups = [
+        points(table.filter(pl.col(axis) == step), [column]).with_columns(
+            pl.lit(str(step) if axis == "cores" else units.size(step)).alias("step")
+        )
+        for step in steps(table.select(axis).to_dicts(), axis)
+    ]
+    return pl.concat(groups).rename({column: "value"})
+
+
+def points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     """What a chart shows, the mean over several workloads last. A workload without a value is left out, and so is the
     mean of a design that lacks one. A trace goes by its file name: a path does not fit.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from .. import _engine
 from ..contract.options import CommonOptions, RunOptions
-from ..contract.request import Size, bounded, bytes_of, request
+from ..contract.request import Size, bounded, bytes_of, completes, request
 from . import catalogue
 from .api import Progress, simulate
 from .frames import check_baseline, frame
@@ -88,6 +88,7 @@ _EXPERIMENTS = {
 }
 
 
+@completes(CommonOptions)
 def run_matrix(
     designs: Iterable[str | os.PathLike[str]] | None = None,
     workloads: Iterable[str | os.PathLike[str]] | None = None,
@@ -146,6 +147,7 @@ def run_matrix(
     return simulate(asked, workers=workers, progress=progress)
 
 
+@completes(CommonOptions)
 def compare(
     designs: Iterable[str | os.PathLike[str]] | None = None,
     workloads: Iterable[str | os.PathLike[str]] | None = None,

@@ -42,7 +42,7 @@ from ..system import units
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..contract.results import Run
+    from ..contract.results import LineRun, Run
 
 Row: TypeAlias = dict[str, Any]
 
@@ -115,6 +115,13 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     table = pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
     last = ("baseline", *_COMPUTED)
     return table.select(pl.exclude(*last), *last)
+
+
+def line_frame(runs: Iterable[LineRun]) -> pl.DataFrame:
+    """One row per replay of memory lines, with the keys of `replay --json` joined by underscores as columns."""
+    import polars as pl
+
+    return pl.DataFrame([flat(run.document) for run in runs], infer_schema_length=None)
 
 
 def compared(runs: Iterable[Run], baseline: str | None = None) -> list[Row]:
