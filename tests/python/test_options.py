@@ -75,7 +75,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "kind", "own", "but"),
     [
-        ("run", options.SingleRunOptions, _SUBJECT | _SHOWN - {"out"} | _TABLES, ()),
+        ("run", options.SingleRunOptions, _SUBJECT | _SHOWN - {"out"} | _TABLES | {"seeds"}, ()),
         ("cite", options.RunOptions, _SUBJECT | {"as_json"}, ()),
         (
             "crash",
@@ -89,7 +89,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
         (
             "compare",
             options.RunOptions,
-            _SHOWN - {"top"} | {"designs", "workloads", "baseline", "workers", "figures"} | _TABLES,
+            _SHOWN - {"top"} | {"designs", "workloads", "baseline", "workers", "figures", "seeds"} | _TABLES,
             (),
         ),
         (

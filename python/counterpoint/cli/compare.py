@@ -11,6 +11,7 @@ from ..contract.printed import Runs
 from ..contract.request import part
 from ..system.errors import Interrupted
 from ..verbs import comparison, frames, recoveries
+from ..verbs.interval import check_seeds
 from . import options, screen
 from .written import Files
 
@@ -25,6 +26,7 @@ def compare(
     baseline: options.Baseline = None,
     tx_size: options.TxSizes = None,
     cores: options.CoreCounts = None,
+    seeds: options.Seeds = None,
     workers: options.Workers = 0,
     out: options.Out = None,
     figures: options.Figures = None,
@@ -37,6 +39,7 @@ def compare(
     names = options.names(designs) or list(comparison.COMPARE_DESIGNS)
     chosen = comparison.baseline_of(names, baseline)
     options.check_workers(workers)
+    several = check_seeds(1 if seeds is None else seeds)
     if out is not None:
         from ..system.files import prepare_folder
 
@@ -50,6 +53,7 @@ def compare(
                 options.names(workloads),
                 tx_size=options.sizes(tx_size),
                 cores=options.core_counts(cores),
+                seeds=several,
                 workers=workers,
                 progress=progress,
                 **given,

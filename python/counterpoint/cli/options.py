@@ -170,6 +170,15 @@ Store: TypeAlias = Annotated[
     Path | None,
     typer.Option("--store", metavar="FILE.duckdb", help="Keep what is computed here, and reuse what is there."),
 ]
+Seeds: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        metavar="N",
+        parser=whole_number,
+        help="Measure with N seeds, 1 to 31, as means with intervals; default 1, without.",
+    ),
+]
 Csv: TypeAlias = Annotated[
     Path | None, typer.Option("--csv", metavar="FILE", help="Write the table of results as CSV, too.")
 ]

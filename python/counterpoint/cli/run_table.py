@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..report.run_figures import figures_of, title
+from ..report.run_figures import OVER_SEEDS, figures_of, title
 from ..system import units
-from ..verbs.frames import rests_on
+from ..verbs.frames import compared, rests_on, seeds_told
+from ..verbs.interval import estimate
 from .figure_list import Figures
 
 if TYPE_CHECKING:
@@ -35,6 +36,24 @@ def one_run(run: Run) -> RenderableType:
     provisos = stats.recorded.provisos if stats.recorded is not None else ()
     told = [Text(line, style="bold") for line in (*rests_on([run.document]), *provisos)]
     return Group(*head, figures.table, *_at_crash(stats.at_crash), *told)
+
+
+def over_seeds(runs: Sequence[Run]) -> RenderableType:
+    """The main figures of the same run with several seeds, as means with intervals."""
+    rows = compared(runs)
+    figures = Figures()
+    group = ""
+    for name, figure, column, show in OVER_SEEDS:
+        if name != group:
+            figures.group(name)
+            group = name
+        values = [row.get(column) for row in rows]
+        known = [value for value in values if value is not None]
+        if len(known) == len(values):
+            figures.add(figure, estimate(known).shown(show))
+    what, setting = title(runs[0], seeds_told(rows))
+    told = [Text(line, style="bold") for line in rests_on(rows)]
+    return Group(Text(what, style="bold"), Text(setting, style="dim"), figures.table, *told)
 
 
 def _at_crash(cost: AtCrash) -> Iterable[RenderableType]:

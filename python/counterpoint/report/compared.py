@@ -136,7 +136,7 @@ def _bars(table: pl.DataFrame, measure: Measure, title: str) -> Chart:
     shown = charts.points(table, [measure.column])
     works, designs = _distinct(shown, "workload"), _distinct(shown, "design")
     panels = len(works) * len(designs) > _BARS_MAX
-    places = shown.select("workload", "design", measure.column).iter_rows()
+    places = shown.select("workload", "design", measure.column, "half").iter_rows()
     return Chart(
         title="",
         kind="bar",
@@ -146,7 +146,8 @@ def _bars(table: pl.DataFrame, measure: Measure, title: str) -> Chart:
         xs=("",) if panels else works,
         series=designs,
         marks=tuple(
-            Mark(work, "", design, value) if panels else Mark("", work, design, value) for work, design, value in places
+            Mark(work, "", design, value, half) if panels else Mark("", work, design, value, half)
+            for work, design, value, half in places
         ),
         rule=1.0 if measure.rule else None,
     )
@@ -169,6 +170,7 @@ def _stack(table: pl.DataFrame, measure: Measure, title: str) -> figures.Stack:
             for part in measure.parts
         ),
         rule=1.0 if measure.rule else None,
+        halves={(row["workload"], row["design"]): row["half"] for row in shown.iter_rows(named=True)},
     )
 
 
@@ -184,7 +186,8 @@ def _lines(table: pl.DataFrame, axis: Axis, name: str, title: str) -> Chart:
         xs=_distinct(shown, "step"),
         series=_distinct(shown, "design"),
         marks=tuple(
-            Mark(row["workload"], row["step"], row["design"], row["value"]) for row in shown.iter_rows(named=True)
+            Mark(row["workload"], row["step"], row["design"], row["value"], row["half"])
+            for row in shown.iter_rows(named=True)
         ),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
@@ -57,7 +57,13 @@ WIDE, NARROW = Form(1000, 210, several=True), Form(320, 180, several=False)
 
 @dataclass(frozen=True)
 class Stack(Chart):
-    """Bars whose parts, the series, stand on one another."""
+    """Bars whose parts, the series, stand on one another.
+
+    Attributes:
+        halves: half of the interval of each whole bar, by panel and place; empty with one seed.
+    """
+
+    halves: Mapping[tuple[str, str], float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,7 @@ def _axes(chart: Chart, form: Form) -> _Axes:
     height = form.height
     intervals = [end for mark in chart.marks if mark.value is not None for end in _interval(mark)]
     if isinstance(chart, Stack):
-        intervals = list(_heights(chart))
+        intervals = [end for mark in _wholes(chart) for end in _interval(mark)]
     left = _ends([*intervals, *_values(chart.published), *_given(chart.rule)], chart.kind)
     right = _ends(_values(chart.line), "bar") if chart.line else None
     left_title = _wrapped(chart.y_title, height)
@@ -223,12 +229,12 @@ def _interval(mark: Mark) -> tuple[float, float]:
     return mark.value - (mark.half or 0.0), mark.value + (mark.half or 0.0)
 
 
-def _heights(chart: Chart) -> Iterable[float]:
-    """The heights of stacked bars."""
+def _wholes(chart: Stack) -> list[Mark]:
+    """Stacked bars as one mark each, with its interval."""
     found: dict[tuple[str, str], float] = {}
     for mark in chart.marks:
         found[mark.panel, mark.x] = found.get((mark.panel, mark.x), 0.0) + (mark.value or 0.0)
-    return found.values()
+    return [Mark(panel, x, "", value, chart.halves.get((panel, x))) for (panel, x), value in found.items()]
 
 
 def _given(value: float | None) -> list[float]:
@@ -383,7 +389,8 @@ def _shapes(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: Mapping[str,
     if isinstance(chart, Stack):
         order = {series: place for place, series in enumerate(chart.series)}
         ranked = table.with_columns(pl.col("series").replace_strict(order, default=None).alias("order"))
-        return [alt.Chart(ranked).mark_bar().encode(x=x, y=y.copy().stack("zero"), color=colour, order="order:Q")]
+        stacked = alt.Chart(ranked).mark_bar().encode(x=x, y=y.copy().stack("zero"), color=colour, order="order:Q")
+        return [stacked, *_error_bars(chart, _table(_wholes(chart), name), x, y)]
     beside = _beside(chart)
     bars = alt.Chart(table).mark_bar().encode(x=x, y=y, xOffset=beside, color=colour)
     errors = _error_bars(chart, table, x, y)
@@ -412,7 +419,7 @@ def _error_bars(chart: Chart, table: pl.DataFrame, x: alt.X, y: alt.Y) -> list[a
         return []
     ends = y.copy()
     ends.shorthand = "low:Q"
-    offset = {"xOffset": _beside(chart)} if chart.kind == "bar" else {}
+    offset = {"xOffset": _beside(chart)} if _beside_each_other(chart) else {}
     return [alt.Chart(some).mark_rule(color=colours.TEXT).encode(x=x, y=ends, y2="high:Q", **offset)]
 
 

@@ -10,7 +10,8 @@ import polars as pl
 
 from ..contract.results import RecoveryCost
 from ..system import units
-from ..verbs.frames import along, rests_on, without_writes
+from ..verbs.frames import Row, along, grouped, rests_on, seeds_told, without_writes
+from ..verbs.interval import Estimate, estimate
 from . import charts, colours, compared
 from .templates import template
 
@@ -124,7 +125,7 @@ def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dic
                     "along": compared.AXES[axis],
                     "steps": places,
                     "rows": [
-                        [design, block.workload, *map(units.ratio, values)]
+                        [design, block.workload, *map(_ratio, values)]
                         for block in along(group.to_dicts(), axis, ["relative_execution_time"])
                         for design, (values,) in block.rows
                     ],
@@ -143,7 +144,7 @@ def _scaling(group: pl.DataFrame, colour_of: dict[str, str], on: str) -> dict[st
         "drawings": [charts.lines(group, "cores", "scaled_throughput", colour_of, wide=wide) for wide in (True, False)],
         "cores": [_step("cores", count) for count in counts],
         "rows": [
-            [design, block.workload, *map(units.ratio, over_start), *map(units.ratio, over_same)]
+            [design, block.workload, *map(_ratio, over_start), *map(_ratio, over_same)]
             for block in along(group.to_dicts(), "cores", ["scaled_throughput", "relative_throughput"])
             for design, (over_start, over_same) in block.rows
         ],
@@ -172,8 +173,24 @@ def _section(
     return {
         "notes": without_writes(group.to_dicts()),
         "drawn": drawn,
-        "rows": [[_cell(name, row[name]) for name in columns] for row in group.iter_rows(named=True)],
+        "rows": [
+            [_over_seeds(name, rows) for name in columns] for _, rows in grouped(group.to_dicts(), "workload", "design")
+        ],
     }
+
+
+def _ratio(value: Estimate | None) -> str:
+    return units.NOTHING if value is None else value.shown(units.ratio)
+
+
+def _over_seeds(column: str, rows: Sequence[Row]) -> str:
+    """A cell of the table: of several seeds the mean with its interval."""
+    values = [row[column] for row in rows]
+    if len(rows) == 1 or isinstance(values[0], str):
+        return _cell(column, values[0])
+    if None in values:
+        return units.NOTHING
+    return estimate(values).shown(lambda value: _cell(column, value))
 
 
 def _title(group: pl.DataFrame, frame: pl.DataFrame) -> str:
@@ -226,6 +243,7 @@ def _facts(frame: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, str]:
         "footprint": all_of("footprint", units.size),
         "transactions measured": _span(frame["transactions"]),
         "seed": all_of("seed"),
+        "intervals": seeds_told(frame.to_dicts()) if frame["seed"].n_unique() > 1 else "",
         "engine": all_of("engine_version"),
         "rests on": " ".join(rests_on(frame.to_dicts())),
     }

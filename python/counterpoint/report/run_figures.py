@@ -10,6 +10,30 @@ if TYPE_CHECKING:
     from ..contract.results import CounterCache, Integrity, Nvm, Run, Stats
 
 
+OVER_SEEDS = (
+    ("transactions", "throughput per second", "throughput_tps", units.number),
+    ("transactions", "latency, mean", "transaction_latency_ns_mean", units.time),
+    ("transactions", "latency, median", "transaction_latency_ns_p50", units.time),
+    ("transactions", "latency, 99th percentile", "transaction_latency_ns_p99", units.time),
+    ("transactions", "latency, longest", "transaction_latency_ns_max", units.time),
+    ("device", "line writes", "nvm_writes", units.number),
+    ("device", "data writes", "nvm_data_writes", units.number),
+    ("device", "log writes", "nvm_log_writes", units.number),
+    ("device", "counter writes", "nvm_counter_writes", units.number),
+    ("device", "line reads", "nvm_reads", units.number),
+    ("device", "counter reads", "nvm_counter_reads", units.number),
+    ("device", "energy in nJ", "nvm_energy_nj", units.number),
+    ("counters", "counter cache hits", "counter_cache_hit_rate", units.percent),
+    ("counters", "pages re-encrypted", "reencryptions", units.number),
+    ("integrity", "metadata cache hits", "integrity_hit_rate", units.percent),
+    ("pipe", "instructions per cycle", "core_ipc", units.ratio),
+    ("pipe", "waiting for fences", "core_fence_stall_ns", units.time),
+    ("pipe", "waiting for the write queue", "wpq_full_stall_ns", units.time),
+    ("simulation", "simulated", "simulated_ns", units.time),
+)
+"""The figures of a run with several seeds: group, name, column of the frame, and how a value is shown."""
+
+
 class Figures:
     """Names and values in groups."""
 
@@ -28,13 +52,14 @@ class Figures:
             self.groups.setdefault(self._begun, []).append((name, value))
 
 
-def title(run: Run) -> tuple[str, str]:
+def title(run: Run, seeds: str | None = None) -> tuple[str, str]:
     """What was run, and on what, in one line each."""
     size = "" if run.tx_size is None else f", {units.size(run.tx_size)} transactions"
     footprint = "" if run.footprint is None else f", {units.size(run.footprint)} footprint"
     return (
         f"{run.design} ({run.variant}) on {units.name_of(run.workload)}",
-        f"machine {run.machine}{size}{footprint}, {units.count_of(run.cores, 'core')}, seed {run.seed}",
+        f"machine {run.machine}{size}{footprint}, {units.count_of(run.cores, 'core')}, "
+        + (seeds or f"seed {run.seed}"),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -17,6 +18,7 @@ from ..papers.model import Chart, Mark
 from ..runs.store import Failure, Store, Sweep
 from ..system import units
 from ..verbs.frames import rests_on, without_writes
+from ..verbs.interval import SEEDS_MAX, estimate
 from . import charts, colours, column, figures
 from .templates import template
 
@@ -217,7 +219,8 @@ def _drawn(
 def _mean(over: Sequence[str], kind: str, *, failed: bool) -> str:
     each = "Each point of a line" if kind == "line" else "Each bar"
     said = f"{each} is the mean over {_listed(over)}." if over else f"{each} is one run."
-    return f"{said} Runs that failed are left out." if failed else said
+    said += " Runs that failed are left out." if failed else ""
+    return f"{said} Error bars are 95 % intervals over the seeds." if "seed" in over else said
 
 
 def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: str | None, colour: str | None) -> Chart:
@@ -228,11 +231,13 @@ def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: s
         _text(of_panel, rows).alias("panel"),
         (pl.col(place) if place else pl.lit("")).alias("x"),
         _text(colour, rows).alias("series"),
+        (pl.col("seed") if "seed" in rows.columns else pl.lit(None)).alias("seed"),
         pl.col(measure.column).cast(pl.Float64).alias("value"),
     )
     # A panel, or a place of bars, without any value is left out.
     known = known.filter(pl.col("value").is_not_null().any().over("x" if bars else "panel"))
     means = known.group_by("panel", "x", "series", maintain_order=True).agg(pl.col("value").mean())
+    halves = _halves(known)
     places = known["x"].unique(maintain_order=True)
     xs = {value: _value(place or "", value) for value in (places if bars else places.sort())}
     return Chart(
@@ -244,9 +249,24 @@ def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: s
         xs=tuple(xs.values()),
         series=tuple(rows.select(_text(colour, rows).alias("series"))["series"].unique(maintain_order=True)),
         marks=tuple(
-            Mark(row["panel"], xs[row["x"]], row["series"], row["value"]) for row in means.iter_rows(named=True)
+            Mark(panel, xs[x], series, value, halves[panel, x, series]) for panel, x, series, value in means.iter_rows()
         ),
     )
+
+
+def _halves(known: pl.DataFrame) -> dict[tuple[Any, ...], float | None]:
+    """Half of the interval over the seeds at each place; None with one seed, and where a seed lacks runs of others."""
+    found: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+    for *place, seed, value in known.select("panel", "x", "series", "seed", "value").iter_rows():
+        of_seed = found.setdefault(tuple(place), {}).setdefault(seed, [])
+        if value is not None:
+            of_seed.append(value)
+    return {place: _half(list(of_seeds.values())) for place, of_seeds in found.items()}
+
+
+def _half(of_seeds: Sequence[Sequence[float]]) -> float | None:
+    alike = len({len(values) for values in of_seeds}) == 1 and all(of_seeds) and len(of_seeds) <= SEEDS_MAX
+    return estimate([fmean(values) for values in of_seeds]).half if alike else None
 
 
 def _text(axis: str | None, rows: pl.DataFrame) -> pl.Expr:
