@@ -112,6 +112,19 @@ class TestComparisons:
         assert "cannot be written" in cli("compare", "--figures", "/proc/nowhere").refusal
 
 
+def test_figures_of_papers_have_files_named_after_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[column.Figure] = []
+
+    def render(figure: column.Figure) -> tuple[bytes, bytes, bytes]:
+        drawn.append(figure)
+        return b"", b"", b""
+
+    monkeypatch.setattr(column, "render", render)
+    written = {path.stem for path in cp.write_figures(reproduced.reproduction(), tmp_path)}
+    assert written == {"secpm-f11", "easy-pm-f5", "easy-pm-f5-2", "easy-pm-f6"}
+    assert [one.chart for one in drawn] == [reproduced.WRITES, reproduced.SCALING, reproduced.MISSES, reproduced.MANY]
+
+
 def test_names_of_files_are_plain_and_different(tmp_path: Path) -> None:
     chart = Chart("", "bar", "", "y", ("",), ("a",), ("",), (Mark("", "a", "", 1.0),))
     drawn = [column.Figure(name, chart) for name in ("../a b", "a/b", "\0")]
