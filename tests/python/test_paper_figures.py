@@ -156,6 +156,13 @@ class TestCitations:
         assert cited.command == f"counterpoint run secpm {trace} --variant hardened --seed 1 --machine secpm"
         assert cli(*cited.command.split()[1:]).code == 0
 
+    def test_what_no_run_takes_is_refused_as_by_run(self, cli: Cli) -> None:
+        for bad in ("no-such", str(_ROOT / "README.md")):
+            assert cli("cite", "secpm", bad).refusal == cli("run", "secpm", bad).refusal
+        lines = str(_ROOT / "tests/data/nvmain-pcm.nvt.gz")
+        assert "has no program" in cli("cite", "secpm", lines).refusal
+        assert cli("cite", "no-such", "btree").refusal == cli("run", "no-such", "btree").refusal
+
     def test_the_entry_names_the_package_as_it_is_published(self) -> None:
         project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
         entry = cp.cite("secpm", "btree").bibtex

@@ -17,7 +17,7 @@ import vl_convert
 
 from ..papers.model import Chart
 from ..system.files import prepare_folder, write_bytes
-from . import colours, figures
+from . import charts, colours, figures
 
 WIDTH_IN = 3.3
 """The width of a column in inches, as in the formats of ACM and IEEE."""
@@ -30,6 +30,9 @@ _POINTS, _SCALE = 72.0, 8 / 11
 """Points in an inch; a letter of 11 px on a screen has 8 points here."""
 
 _FORM = figures.Form(int(WIDTH_IN * _POINTS / _SCALE), 130, several=True, panel_least=72)
+
+_TYPEFACE = f"Liberation Sans, {charts.FONT}"
+"""The first comes with vl-convert, so that a chart is the same on every computer."""
 
 _FONT, _LETTER, _LINE, _SYMBOL = 11, 6.2, 15, 14
 """Size of a letter of the legend and its width, height of a line, and the room of a symbol, in pixels."""
@@ -105,7 +108,7 @@ def spec(figure: Figure) -> figures.Spec:
 def on_white(parts: Sequence[figures.Spec]) -> figures.Spec:
     """Parts of a drawing, one under another."""
     dressed = figures.dress()
-    config = {**dressed["config"], "background": colours.BACKGROUND, "padding": 2}
+    config = {**dressed["config"], "background": colours.BACKGROUND, "padding": 2, "font": _TYPEFACE}
     return dict(figures.drawable({**dressed, "config": config, "vconcat": list(parts), "spacing": 10}))
 
 

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Unpack
 
+from .. import _engine
+from .._engine import InputError
 from ..contract.commands import command
 from ..contract.options import RunOptions
 from ..contract.printed import document
 from ..contract.request import completes, request
+from ..system.paths import checked_text, is_file
 from ..verbs import api, catalogue
 from . import keys
 
@@ -64,6 +67,8 @@ def cite(design: str | os.PathLike[str], workload: str | os.PathLike[str], **opt
         InputError: bad input, in one sentence.
     """
     asked = request(RunOptions, design, workload, options)
+    if is_trace(asked["workload"]):
+        _check_trace(asked["workload"])
     resolved = api.resolve_request(keys.absolute(asked))
     version, build = catalogue.engine_version(), catalogue.engine_build()
     digest = keys.key(resolved, build)
@@ -84,6 +89,15 @@ def cite(design: str | os.PathLike[str], workload: str | os.PathLike[str], **opt
 def is_trace(workload: str) -> bool:
     """Whether a workload that the engine takes is a trace."""
     return workload not in {known.name for known in catalogue.workloads()}
+
+
+def _check_trace(path: str) -> None:
+    """Refuses what is no recorded program, which the engine does only when it runs one."""
+    if not is_file(path):
+        known = ", ".join(one.name for one in catalogue.workloads())
+        raise InputError(f"workload '{path}' does not exist and is not a trace file (known: {known})")
+    if _engine.trace_kind(checked_text(path, "workload")) == "lines":
+        raise InputError(f"{path}: a trace of memory lines has no program")
 
 
 def _bibtex(version: str, build: str, digest: str) -> str:
