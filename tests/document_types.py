@@ -22,6 +22,7 @@ from referencing import Registry, Resource
 import counterpoint as cp
 from counterpoint.contract import printed, spec_files
 from counterpoint.papers.model import ReproductionDocument
+from counterpoint.runs.citation import Citation
 from counterpoint.runs.sweeps import SweepReport
 from counterpoint.searches.document import SearchDocument
 from counterpoint.searches.explain import Explanation
@@ -40,6 +41,7 @@ FILES: Mapping[str, type] = {
 """Files that users write, by the name of the schema."""
 
 DOCUMENTS: Mapping[str, type] = {
+    "cite": Citation,
     "compare": printed.Runs,
     "explain": Explanation,
     "litmus": LitmusDocument,
@@ -187,7 +189,7 @@ def _call(name: str, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]
     meanings = _rows(inspect.getdoc(cp.run_matrix) or "", "Args") | _rows(told, "Args")
     properties, required = {}, []
     for parameter in inspect.signature(call).parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD or parameter.name in _OF_PROCESS:
+        if parameter.name not in hints or parameter.name in _OF_PROCESS:
             continue
         schema = _bare(_schema(hints[parameter.name], "serialization"))
         properties[parameter.name] = {**schema, "description": _sentence(meanings[parameter.name])}

@@ -225,8 +225,10 @@ def _dataclass(name: str) -> str:
     # What may be absent has a default, and stands last.
     typed.sort(key=lambda line: line.endswith("= None\n"))
     meaning = _filled(f'"""{_text(_types()[name]["description"])}', 4, 4)
+    # A class that says how it is shown is not shown with all its figures.
+    own = ", repr=False" if "__repr__" in vars(getattr(behaviour, name, behaviour)) else ""
     return (
-        f"@dataclass(frozen=True, slots=True)\nclass {name}{base}:\n"
+        f"@dataclass(frozen=True, slots=True{own})\nclass {name}{base}:\n"
         f'{meaning}\n\n    Attributes:\n{told}    """\n\n{"".join(typed)}\n'
     )
 

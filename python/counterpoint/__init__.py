@@ -33,11 +33,23 @@ Engine calls release the GIL, so they run in parallel from threads, and they sto
 from typing import TYPE_CHECKING
 
 from ._engine import EngineError, InputError
+from .system.shown import draw_by
+
+draw_by("counterpoint.report.notebook")
 
 if TYPE_CHECKING:
+    from .contract.results import Crash, Run
     from .papers.calibrate import calibrate
     from .papers.reproduce import reproduce
-    from .report import write_crash_page, write_report, write_reproduction, write_search_page, write_sweep_page
+    from .report import (
+        write_crash_page,
+        write_figures,
+        write_report,
+        write_reproduction,
+        write_search_page,
+        write_sweep_page,
+    )
+    from .runs.citation import cite
     from .runs.store import Store
     from .runs.sweeps import sweep
     from .searches.explain import explain
@@ -69,15 +81,18 @@ else:
     __getattr__, __dir__ = names_of(
         __name__,
         {
+            "contract.results": ("Crash", "Run"),
             "papers.calibrate": ("calibrate",),
             "papers.reproduce": ("reproduce",),
             "report": (
                 "write_crash_page",
+                "write_figures",
                 "write_report",
                 "write_reproduction",
                 "write_search_page",
                 "write_sweep_page",
             ),
+            "runs.citation": ("cite",),
             "runs.store": ("Store",),
             "runs.sweeps": ("sweep",),
             "searches.explain": ("explain",),
@@ -107,14 +122,17 @@ else:
     )
 
 __all__ = [
+    "Crash",
     "EngineError",
     "InputError",
     "Interrupted",
+    "Run",
     "Store",
     "__version__",
     "annotations",
     "calibrate",
     "check",
+    "cite",
     "compare",
     "crash",
     "design",
@@ -143,6 +161,7 @@ __all__ = [
     "sweep",
     "workloads",
     "write_crash_page",
+    "write_figures",
     "write_report",
     "write_reproduction",
     "write_search_page",

@@ -96,6 +96,7 @@ def test_documents_of_commands_are_what_their_schemas_say(cli: Cli, tmp_path: Pa
     )
     small = ("--machine", "small", "--transactions", "2", "--footprint", "64KiB")
     commands = {
+        "cite": ("cite", "secpm", "array", *small),
         "compare": ("compare", "-d", "unencrypted", "-d", "star", "-w", "array", *small),
         "litmus": ("litmus", "torn-pair"),
         "recovery": ("recovery", "osiris", "--memory", "1GiB"),

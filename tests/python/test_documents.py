@@ -42,6 +42,7 @@ def _told(page: str, after: str) -> set[str]:
     [
         ("cli.md", "\n## annotations\n", ("annotations", "sca", "linked-list", *_SMALL)),
         ("cli.md", "\n## replay\n", ("replay", _LINES, "-d", "secpm", "--json")),
+        ("figures.md", "\n## What to cite\n", ("cite", "secpm", "array", *_SMALL)),
         ("check.md", "\n## As JSON\n", ("check", _TRACE, "--design", "secpm", "--json")),
         ("litmus.md", "\n## A row\n", ("litmus", "torn-pair", "--json")),
         ("recovery.md", "\n## As JSON\n", ("recovery", "osiris", "bbe", "ideal", "--memory", "16GiB", "--json")),

@@ -125,7 +125,7 @@ def test_a_sweep_page_says_why_and_has_no_empty_cell_or_panel(cli: Cli) -> None:
         ("fits", ["Latency", "Throughput", "Simulated time", "NVM writes", "Counter cache"]),
         ("only", ["Simulated time", "Counter cache"]),
     ):
-        assert cli("sweep", f"{name}.toml", "--export", f"{name}.csv").code == 0
+        assert cli("sweep", f"{name}.toml", "--csv", f"{name}.csv").code == 0
         assert cli("report", f"{name}.duckdb", "--out", name).code == 0
         page = Path(name, "sweep.html").read_text()
         assert f"sums.champsim: {FITS}." in page

@@ -118,6 +118,7 @@ _DEFAULTS: dict[str, Callable[[], str]] = {
     "--schedules": lambda: f"default {_constant('api/crash.rs', 'SCHEDULES')}",
     "--recover-timeout": lambda: f"default {_constant('user_recovery/mod.rs', 'TIMEOUT_SECONDS')}",
     "--seeds": lambda: f"default {reproduce.SEEDS}, with --quick 1",
+    "--seeds of runs": lambda: "default 1, without",
     "--line-ns": lambda: f"default {cp.recovery(['strict'], memory='1GiB', measure=False)[0].papers_ns_per_line:.0f}",
     "--memory": lambda: "default {}GiB to {}TiB".format(
         cp.recovery(["strict"])[0].costs[0].memory_bytes >> 30, cp.recovery(["strict"])[0].costs[-1].memory_bytes >> 40
@@ -127,7 +128,13 @@ _DEFAULTS: dict[str, Callable[[], str]] = {
 
 
 def test_the_default_in_a_help_is_the_one_that_is_used() -> None:
-    stated = {name: one.help for (_, name), one in _helps().items() if re.search(r"default \d", one.help)}
+    # Runs have one seed where reproductions have more.
+    of_runs = {("run", "--seeds"), ("compare", "--seeds")}
+    stated = {
+        f"{name} of runs" if (command, name) in of_runs else name: one.help
+        for (command, name), one in _helps().items()
+        if re.search(r"default \d", one.help)
+    }
     assert set(stated) == set(_DEFAULTS)
     for name, text in stated.items():
         assert _DEFAULTS[name]() in text, name
@@ -142,7 +149,7 @@ def test_a_cycle_of_a_trace_takes_a_nanosecond() -> None:
 
 
 def test_every_number_in_a_help_is_one_that_a_test_holds() -> None:
-    known = {*_RANGES, *_DEFAULTS}
+    known = {*_RANGES, *_DEFAULTS} - {"--seeds of runs"}
     # A switch of a number of processors, or of the machine's own schedule, is no range.
     free = {"--workers", "--schedule", "--omit-annotations", "--footprint"}
     numbers = {name for (_, name), one in _helps().items() if re.search(r"\d", one.help)}
@@ -183,6 +190,7 @@ def test_options_that_are_not_taken_together_are_refused(cli: Cli) -> None:
     table = _COMMAND_LINE.split("| not together | commands |\n|---|---|\n")[1].split("\n\n")[0]
     values = {
         "--timeline": "t.json",
+        "--seeds": "2",
         "--cluster": "tcp://127.0.0.1:1",
         "--workers": "1",
         "--points": "3",

@@ -31,6 +31,7 @@ _CALLS = {
     "record": ["record", "true"],
     "litmus": ["litmus", "torn-pair"],
     "designs": ["designs", "secpm"],
+    "cite": ["cite", "secpm", "btree", *_SMALL],
 }
 """Calls of all commands that take values, each with its arguments first."""
 
@@ -45,7 +46,7 @@ _BAD: dict[str | None, tuple[str, ...]] = {
     **dict.fromkeys(("FILE.toml", "FILE.json"), ("no-such.toml",)),
     "COMMAND": ("without a place",),
     "ADDRESS": ("://",),
-    **dict.fromkeys(("DIR", "FILE", "FILE.duckdb", "FILE.parquet|FILE.csv"), _NO_PATH),
+    **dict.fromkeys(("DIR", "FILE", "FILE.duckdb"), _NO_PATH),
 }
 """By what the help calls a value: some that are none."""
 

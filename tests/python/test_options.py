@@ -26,6 +26,7 @@ from counterpoint.verbs import recorder
 from counterpoint.verbs.litmus_suite import _RUN
 
 _SUBJECT = {"design", "workload"}
+_TABLES = {"csv", "parquet"}
 _SHOWN = {"as_json", "out", "top"}
 """What a command does with its results, which no call has."""
 _REVIEW = {"suppressions", "baseline", "only", "show_all"}
@@ -74,7 +75,8 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "kind", "own", "but"),
     [
-        ("run", options.SingleRunOptions, _SUBJECT | _SHOWN - {"out"}, ()),
+        ("run", options.SingleRunOptions, _SUBJECT | _SHOWN - {"out"} | _TABLES | {"seeds"}, ()),
+        ("cite", options.RunOptions, _SUBJECT | {"as_json"}, ()),
         (
             "crash",
             options.CrashOptions,
@@ -87,13 +89,13 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
         (
             "compare",
             options.RunOptions,
-            _SHOWN - {"top"} | {"designs", "workloads", "baseline", "workers"},
+            _SHOWN - {"top"} | {"designs", "workloads", "baseline", "workers", "figures", "seeds"} | _TABLES,
             (),
         ),
         (
             "replay",
             options.ReplayOptions,
-            _SHOWN - {"out"} | {"trace", "designs", "baseline", "workers", "trace_clock"},
+            _SHOWN - {"out"} | {"trace", "designs", "baseline", "workers", "trace_clock"} | _TABLES,
             ("tx_size", "cores", "footprint"),
         ),
     ],
@@ -239,12 +241,12 @@ def test_a_value_that_no_request_can_have_is_refused(name: str, value: object, s
 @pytest.mark.parametrize(
     ("name", "call", "but", "own"),
     [
-        ("sweep", cp.sweep, {"progress"}, {"as_json"}),
-        ("reproduce", cp.reproduce, {"asked", "progress", "command"}, {"paper", "as_json", "out"}),
+        ("sweep", cp.sweep, {"progress", "export"}, {"as_json"} | _TABLES),
+        ("reproduce", cp.reproduce, {"asked", "progress", "command"}, {"paper", "as_json", "out", "figures"}),
         ("calibrate", cp.calibrate, {"asked", "progress"}, {"paper", "as_json", "out"}),
         ("litmus", cp.litmus, {"progress", "source", "workers"}, {"as_json"}),
         ("record", cp.record, set(), set()),
-        ("report", cp.write_sweep_page, {"folder", "command"}, {"out"}),
+        ("report", cp.write_sweep_page, {"folder", "command"}, {"out", "figures"}),
     ],
 )
 def test_a_command_without_a_type_of_options_has_those_of_its_function(

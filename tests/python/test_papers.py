@@ -21,13 +21,14 @@ from scipy.stats import t
 
 import counterpoint as cp
 from counterpoint.contract.request import bytes_of
-from counterpoint.papers import charts, claims, declared, interval
+from counterpoint.papers import charts, claims, declared
 from counterpoint.papers.declared import PAPERS, ChartSpec, ClaimSpec, Scale, experiments, paper
-from counterpoint.papers.interval import estimate
 from counterpoint.papers.model import Claim, Sign
 from counterpoint.papers.quantity import METRICS, Document, Key, Quantity, key_of
 from counterpoint.runs.matrix import parse
+from counterpoint.verbs import interval
 from counterpoint.verbs.comparison import COMPARE_WORKLOADS, EASY_PM_WORKLOADS, SEPENCR_WARMUP_BYTES
+from counterpoint.verbs.interval import estimate
 
 ROOT = Path(__file__).parents[2]
 

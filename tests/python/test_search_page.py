@@ -9,6 +9,7 @@ from conftest import OpenPage
 from test_searches import SURVIVOR
 
 import counterpoint as cp
+from counterpoint.report import notebook
 from counterpoint.searches.outcome import SearchReport
 
 
@@ -83,3 +84,17 @@ def test_a_search_without_a_front_says_so(tmp_path: Path) -> None:
     text = cp.write_search_page(report, tmp_path).read_text()
     assert "No candidate survives within the limits." in text
     assert "<script" not in text
+
+
+def test_a_notebook_has_the_front_as_a_table_with_a_picture(found: SearchReport) -> None:
+    front = f"{len(found.front)} design{'' if len(found.front) == 1 else 's'} on the front of"
+    assert str(found).startswith(f"<Search <survivor>: {front} ")
+    html = found._repr_html_()
+    assert "<survivor>" not in html and front in html and "<svg" in html
+    for one in found.front:
+        assert one.candidate.name in html
+    (picture,) = (notebook._view(found).picture or {})["vconcat"]
+    kinds = [point["kind"] for point in picture["data"]["values"]]
+    assert kinds.count("on the front") == len(found.front)
+    held = [one for one in found.references if one.judged.state == "holds"]
+    assert kinds.count("built-in design") == len(held)

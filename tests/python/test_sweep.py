@@ -245,8 +245,9 @@ def test_bad_input_is_one_sentence(inline: Callable[[Executor], None], cli: Cli,
     spec.write_text("base.design = 'secpm'\nbase.workload = 'btree'")
     assert "there is no store" in refused("--store", str(tmp_path / "none.duckdb"), "--resume")
     assert "holds another sweep 'mine'" in refused("--store", store, "--resume")
-    assert "must end in .parquet or .csv" in refused("--store", store, "--export", "x.json")
-    assert "cannot be written" in refused("--store", store, "--export", str(tmp_path / "no" / "x.csv"))
+    assert "cannot be written" in refused("--store", store, "--csv", str(tmp_path / "no" / "x.csv"))
+    with pytest.raises(cp.InputError, match=r"must end in \.parquet or \.csv"):
+        cp.sweep(spec, store, export="x.json")
 
 
 # What follows is with the engine and real processes.

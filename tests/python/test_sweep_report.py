@@ -56,6 +56,7 @@ def test_axes_of_numbers_have_charts_and_what_is_averaged_is_said(page: Callable
     assert "<h2>By controller.wpq_entries and device.t_wr_ns</h2>" in text, "axes that change together are one"
     assert "By seed" not in text, "a seed is no quantity"
     assert "is the mean over seed, controller.wpq_entries and device.t_wr_ns. Runs that failed are left out." in text
+    assert "Error bars are 95 % intervals over the seeds." in text
     assert "is the mean over tx_size and seed." in text
     assert text.count("<figure") == 2 * 4
     assert text.count("tx_size = 100 must be a multiple of 64") >= 16, "each failure, and beside its point"

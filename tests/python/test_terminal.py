@@ -90,7 +90,7 @@ def test_sweeps_and_stores_escape_names(cli: Cli, furnished: Path) -> None:
     spec = f'name = "{evil}"\n[base]\ndesign = "secpm"\nmachine = "small"\ntransactions = 2\n[axes]\n{axes}\n'
     (furnished / "sweep.toml").write_text(spec)
     store = f"{_EVIL}.duckdb"
-    outcome = cli("sweep", "sweep.toml", "--store", store, "--export", f"{_EVIL}.csv")
+    outcome = cli("sweep", "sweep.toml", "--store", store, "--csv", f"{_EVIL}.csv")
     assert outcome.code == 1, outcome
     assert _is_harmless(outcome.out + outcome.err), outcome
     assert outcome.out.startswith(_SHOWN), outcome

@@ -39,6 +39,7 @@ class Program(Group):
             "compare": Place("compare", "compare", "compare -d unencrypted,secpm -w btree --out out"),
             "sweep": Place("sweep", "sweep", "sweep queue.toml"),
             "report": Place("report", "report", "report queue.duckdb --out out"),
+            "cite": Place("cite", "cite", "cite secpm btree"),
         },
         "Crash and attack them": {
             "crash": Place("crash", "crash", "crash secpm btree --out out"),

@@ -10,8 +10,10 @@ from ..contract.options import CommonOptions, RecoveryOptions
 from ..contract.printed import Runs
 from ..contract.request import part
 from ..system.errors import Interrupted
-from ..verbs import comparison, recoveries
+from ..verbs import comparison, frames, recoveries
+from ..verbs.interval import check_seeds
 from . import options, screen
+from .written import Files
 
 if TYPE_CHECKING:
     from ..contract.results import RecoveryCost, Run
@@ -24,8 +26,12 @@ def compare(
     baseline: options.Baseline = None,
     tx_size: options.TxSizes = None,
     cores: options.CoreCounts = None,
+    seeds: options.Seeds = None,
     workers: options.Workers = 0,
     out: options.Out = None,
+    figures: options.Figures = None,
+    csv: options.Csv = None,
+    parquet: options.Parquet = None,
     as_json: options.Json = False,
     **given: Unpack[CommonOptions],
 ) -> None:
@@ -33,10 +39,12 @@ def compare(
     names = options.names(designs) or list(comparison.COMPARE_DESIGNS)
     chosen = comparison.baseline_of(names, baseline)
     options.check_workers(workers)
+    several = check_seeds(1 if seeds is None else seeds)
     if out is not None:
         from ..system.files import prepare_folder
 
         prepare_folder(out)
+    files = Files(csv, parquet, figures)
     interrupted = False
     try:
         with screen.progress("simulating") as progress:
@@ -45,6 +53,7 @@ def compare(
                 options.names(workloads),
                 tx_size=options.sizes(tx_size),
                 cores=options.core_counts(cores),
+                seeds=several,
                 workers=workers,
                 progress=progress,
                 **given,
@@ -55,12 +64,13 @@ def compare(
     show(runs, chosen, as_json, costs)
     if out is not None and runs:
         from ..report import write_report
-        from ..verbs.frames import frame
 
         page = write_report(
-            frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]), recoveries=costs
+            frames.frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]), recoveries=costs
         )
         screen.note(f"report: {page}")
+    if runs:
+        files.write(lambda: frames.frame(runs, chosen))
     if interrupted:
         screen.stop_interrupted(f"{len(runs)} simulations were finished")
 
@@ -78,8 +88,7 @@ def show(runs: list[Run], baseline: str, as_json: bool, costs: list[RecoveryCost
     if as_json:
         screen.print_json(Runs(tuple(runs), None if costs is None else tuple(costs)).to_dict())
     elif runs:
-        from ..verbs.frames import compared
         from . import recovery_table
         from .comparison_table import comparison
 
-        screen.output().print(comparison(compared(runs, baseline)), *recovery_table.summary(costs or []))
+        screen.output().print(comparison(frames.compared(runs, baseline)), *recovery_table.summary(costs or []))

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import combinations
+from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from ..system import units
-from ..verbs.frames import Row, along, distinct, grouped, mean, rests_on, steps, without_writes
+from ..verbs.frames import (
+    Row,
+    along,
+    distinct,
+    grouped,
+    over_seeds,
+    rests_on,
+    seeds_told,
+    steps,
+    without_writes,
+)
+from ..verbs.interval import Estimate
 from .kind_table import by_kind
 
 
@@ -79,19 +91,19 @@ def comparison(rows: Sequence[Row]) -> RenderableType:
     eadr = "flush-free" in forms
     further = (*(_LOG_MEASURES if "hardware-logged" in forms else ()), *(_EADR_MEASURES if eadr else ()))
     for (_, tx_size, cores), group in grouped(rows, "machine", "tx_size", "cores"):
-        parts.append(Text(_setting(group[0], tx_size, cores), style="bold"))
+        parts.append(Text(_setting(group, tx_size, cores), style="bold"))
         baseline = group[0]["baseline"]
         parts += [Text(sentence) for sentence in without_writes(group)]
         for measure in (*_speeds(group), *_writes(group), *(one for one in further if _any(group, one.column))):
-            parts += [Text(measure.title.format(baseline=baseline)), _matrix(group, measure)]
+            parts += [Text(measure.title.format(baseline=baseline)), _matrix(group, measure), *_alike(group, measure)]
         parts += by_kind(group)
     for (_, cores), group in grouped(rows, "machine", "cores"):
         if eadr and len(steps(group, "tx_size")) > 1:
-            parts.append(Text(_setting(group[0], None, cores), style="bold"))
+            parts.append(Text(_setting(group, None, cores), style="bold"))
             parts += _execution_time(group, "tx_size")
     for (_, tx_size), group in grouped(rows, "machine", "tx_size"):
         if len(steps(group, "cores")) > 1:
-            parts.append(Text(_setting(group[0], tx_size, None), style="bold"))
+            parts.append(Text(_setting(group, tx_size, None), style="bold"))
             parts += _throughput_by_cores(group)
             parts += _execution_time(group, "cores") if eadr else ()
     parts += [Text(told, style="bold") for told in rests_on(rows)]
@@ -156,31 +168,55 @@ def _blocks(
     for block in along(group, axis, measures):
         table.add_row(units.name_of(block.workload), style="bold")
         for design, (first, *others) in block.rows:
-            cells = [*map(units.ratio, first), *(cell for values in others for cell in ("", *map(units.ratio, values)))]
+            cells = [*map(_ratio, first), *(cell for values in others for cell in ("", *map(_ratio, values)))]
             table.add_row(f"  {design}", *cells, style="dim" if design == group[0]["baseline"] else "")
     table.add_row("")
     return table
 
 
-def _setting(row: dict[str, Any], tx_size: object, cores: int | None) -> str:
+def _ratio(value: Estimate | None) -> str:
+    return units.NOTHING if value is None else value.shown(units.ratio)
+
+
+def _setting(group: Sequence[Row], tx_size: object, cores: int | None) -> str:
+    row = group[0]
     size = "" if tx_size is None else f", {units.size(tx_size)} transactions"
     number = "" if cores is None else f", {units.count_of(cores, 'core')}"
-    return f"machine {row['machine']}{size}{number}, seed {row['seed']}, {row['variant']}"
+    return f"machine {row['machine']}{size}{number}, {seeds_told(group)}, {row['variant']}"
 
 
 def _matrix(group: Sequence[Row], measure: _Measure) -> Table:
     """Designs down and workloads across; a workload on which no design has a value is left out."""
     works = distinct([row for row in group if row.get(measure.column) is not None], "workload")
-    values = {(row["design"], row["workload"]): row.get(measure.column) for row in group}
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     for name in (*map(units.name_of, works), *(("mean",) if len(works) > 1 else ())):
         table.add_column(name, justify="right", header_style="dim")
-    for design in distinct(group, "design"):
-        row = [values.get((design, work)) for work in works]
-        if len(works) > 1:
-            row.append(mean(row))
+    for design, row in _estimates(group, measure, works).items():
         style = "dim" if design == group[0]["baseline"] else ""
-        table.add_row(design, *map(measure.show, row), style=style)
+        cells = (measure.show(None) if value is None else value.shown(measure.show) for value in row)
+        table.add_row(design, *cells, style=style)
     table.add_row("")
     return table
+
+
+def _estimates(group: Sequence[Row], measure: _Measure, works: Sequence[str]) -> dict[str, list[Estimate | None]]:
+    """A figure of each design on each workload, and the mean over several workloads last."""
+    found = {}
+    for (design,), rows in grouped(group, "design"):
+        among = [[work] for work in works] + ([list(works)] if len(works) > 1 else [])
+        found[design] = [
+            over_seeds([row for row in rows if row["workload"] in names], measure.column, names) for names in among
+        ]
+    return found
+
+
+def _alike(group: Sequence[Row], measure: _Measure) -> Iterable[Text]:
+    """Which designs do not differ: those whose intervals meet in the last column. Nothing with one seed."""
+    works = distinct([row for row in group if row.get(measure.column) is not None], "workload")
+    last = {design: row[-1] for design, row in _estimates(group, measure, works).items() if row}
+    known = {design: value for design, value in last.items() if value is not None and value.half is not None}
+    pairs = [f"{one} and {other}" for (one, of), (other, to) in combinations(known.items(), 2) if of.meets(to)]
+    if pairs:
+        of_what = "in the mean" if len(works) > 1 else f"on {units.name_of(works[0])}"
+        yield Text(f"Not different {of_what}, because the intervals meet: {'; '.join(pairs)}\n", style="dim")

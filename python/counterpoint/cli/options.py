@@ -170,6 +170,25 @@ Store: TypeAlias = Annotated[
     Path | None,
     typer.Option("--store", metavar="FILE.duckdb", help="Keep what is computed here, and reuse what is there."),
 ]
+Seeds: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        metavar="N",
+        parser=whole_number,
+        help="Measure with N seeds, 1 to 31, as means with intervals; default 1, without.",
+    ),
+]
+Csv: TypeAlias = Annotated[
+    Path | None, typer.Option("--csv", metavar="FILE", help="Write the table of results as CSV, too.")
+]
+Parquet: TypeAlias = Annotated[
+    Path | None, typer.Option("--parquet", metavar="FILE", help="Write the table of results as Parquet, too.")
+]
+Figures: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--figures", metavar="DIR", help="Write each chart for a paper, as SVG, PDF and PNG."),
+]
 Out: TypeAlias = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.")]
 
 

@@ -11,9 +11,10 @@ from ..contract.options import MachineOptions, ReplayOptions
 from ..contract.printed import LineRuns
 from ..contract.request import part
 from ..system.errors import Interrupted
-from ..verbs import api, catalogue, comparison, lines
+from ..verbs import api, catalogue, comparison, frames, lines
 from . import options, screen
 from .compare import show
+from .written import Files
 
 
 @options.takes(ReplayOptions, but=("footprint", "tx_size", "cores"))
@@ -24,6 +25,8 @@ def replay(
     trace_clock: options.TraceClock = None,
     top: options.Top = options.TOP,
     workers: options.Workers = 0,
+    csv: options.Csv = None,
+    parquet: options.Parquet = None,
     as_json: options.Json = False,
     **given: Unpack[ReplayOptions],
 ) -> None:
@@ -31,6 +34,7 @@ def replay(
     names = options.names(designs) or [design.name for design in catalogue.designs()]
     chosen = comparison.baseline_of(names, baseline)
     options.check_workers(workers)
+    files = Files(csv, parquet)
     if lines.is_line_trace(trace):
         taken = part(MachineOptions, given)
         of_programs = [
@@ -39,7 +43,7 @@ def replay(
         if of_programs:
             flag = of_programs[0].replace("_", "-")
             raise InputError(f"--{flag}: a trace of memory lines has no program")
-        _replay_lines(trace, names, trace_clock, workers, as_json, taken)
+        _replay_lines(trace, names, trace_clock, workers, as_json, files, taken)
         return
     if trace_clock is not None:
         raise InputError("--trace-clock: only a trace of memory lines has cycles")
@@ -54,12 +58,20 @@ def replay(
         from .site_table import site_table
 
         screen.output().print(site_table(runs, top))
+    if runs:
+        files.write(lambda: frames.frame(runs, chosen))
     if interrupted:
         screen.stop_interrupted(f"{len(runs)} simulations were finished")
 
 
 def _replay_lines(
-    trace: str, names: list[str], clock_mhz: int | None, workers: int, as_json: bool, given: MachineOptions
+    trace: str,
+    names: list[str],
+    clock_mhz: int | None,
+    workers: int,
+    as_json: bool,
+    files: Files,
+    given: MachineOptions,
 ) -> None:
     interrupted = False
     try:
@@ -75,5 +87,7 @@ def _replay_lines(
         from .line_table import line_table
 
         screen.output().print(line_table(found))
+    if found:
+        files.write(lambda: frames.line_frame(found))
     if interrupted:
         screen.stop_interrupted(f"{len(found)} replays were finished")

@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-from . import screen
+from ..system.files import prepare_folder
+from . import options, screen
+from .written import note_figures
 
 
 def report(
@@ -18,9 +20,15 @@ def report(
     sweep: Annotated[
         str | None, typer.Option("--sweep", metavar="NAME", help="Which sweep; default the one that ran last.")
     ] = None,
+    figures: options.Figures = None,
 ) -> None:
     """Draw the results of a sweep as a page, sweep.html."""
-    from ..report import write_sweep_page
+    from ..report import write_figures, write_sweep_page
+    from ..runs.store import Store
 
+    folder = None if figures is None else prepare_folder(figures)
     command = shlex.join(["counterpoint", *sys.argv[1:]])
     screen.note(f"report: {write_sweep_page(store, out, sweep=sweep, command=command)}")
+    if folder is not None:
+        with Store(store, read_only=True) as opened:
+            note_figures(write_figures(opened, folder, sweep=sweep), folder)

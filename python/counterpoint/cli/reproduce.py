@@ -11,6 +11,7 @@ import typer
 from ..papers.defaults import ALL
 from ..system.errors import Interrupted
 from . import options, screen
+from .written import note_figures
 
 if TYPE_CHECKING:
     from ..papers.model import Reproduction
@@ -48,18 +49,19 @@ def reproduce(
     workers: options.Workers = 0,
     cluster: options.ClusterAddress = None,
     out: options.Out = None,
+    figures: options.Figures = None,
     as_json: options.Json = False,
 ) -> None:
     """Reproduce the figures, tables and claims of the papers: a scorecard here, charts as report.html in DIR."""
     from ..papers.reproduce import names_of
     from ..papers.reproduce import reproduce as measure
-    from ..report import write_reproduction
+    from ..report import write_figures, write_reproduction
     from ..system.files import prepare_folder
 
     names_of(paper)
     options.check_workers(workers, cluster)
-    if out is not None:
-        prepare_folder(out)
+    for folder in filter(None, (out, figures)):
+        prepare_folder(folder)
     command = shlex.join(["counterpoint", *sys.argv[1:]])
     try:
         with screen.sweep_progress("simulating") as progress:
@@ -83,6 +85,8 @@ def reproduce(
     show(found, as_json)
     if out is not None:
         screen.note(f"report: {write_reproduction(found, out)}")
+    if figures is not None:
+        note_figures(write_figures(found, figures), figures)
     if found.held < len(found.claims):
         raise typer.Exit(CLAIM_MISSED)
 

@@ -1,12 +1,24 @@
-"""`run`: one simulation and all its figures."""
+"""`run`: one simulation and all its figures, or the same one with several seeds."""
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
+from .._engine import InputError
 from ..contract.options import SingleRunOptions
-from ..verbs import api
+from ..contract.printed import Runs
+from ..contract.request import request
+from ..system.errors import Interrupted
+from ..verbs import api, frames
+from ..verbs.comparison import seeds_of
 from . import options, screen
+from .written import Files
+
+if TYPE_CHECKING:
+    from ..contract.results import Run
+
+_OF_ONE_RUN = {"timeline": "--timeline", "by_line": "--by-line"}
+"""What is of one run, by option."""
 
 
 @options.takes(SingleRunOptions)
@@ -14,10 +26,18 @@ def run(
     design: options.DesignName,
     workload: options.WorkloadName,
     top: options.Top = options.TOP,
+    seeds: options.Seeds = None,
+    csv: options.Csv = None,
+    parquet: options.Parquet = None,
     as_json: options.Json = False,
     **given: Unpack[SingleRunOptions],
 ) -> None:
     """Simulate one design on one workload or trace."""
+    several = seeds_of(1 if seeds is None else seeds, given.get("seed"))
+    files = Files(csv, parquet)
+    if len(several) > 1:
+        _over_seeds(design, workload, several, as_json, files, given)
+        return
     with screen.progress(f"{design} on {workload}") as progress:
         result = api.run(design, workload, progress=progress, **given)
     if as_json:
@@ -28,3 +48,30 @@ def run(
         screen.output().print(run_table.one_run(result))
         if result.sites is not None:
             screen.output().print(site_table.site_table([result], top))
+    files.write(lambda: frames.frame([result]))
+
+
+def _over_seeds(
+    design: str, workload: str, seeds: list[dict[str, int]], as_json: bool, files: Files, given: SingleRunOptions
+) -> None:
+    """The same run with each seed, as means with intervals; as JSON all of them."""
+    for name, flag in _OF_ONE_RUN.items():
+        if given.get(name):
+            raise InputError(f"{flag} is of one run; leave out --seeds")
+    asked = [request(SingleRunOptions, design, workload, {**given, **seed}) for seed in seeds]
+    interrupted = False
+    try:
+        with screen.progress(f"{design} on {workload}") as progress:
+            runs: list[Run] = api.simulate(asked, progress=progress)
+    except Interrupted as stop:
+        runs, interrupted = stop.runs, True
+    if as_json:
+        screen.print_json(Runs(tuple(runs)).to_dict())
+    elif runs:
+        from . import run_table
+
+        screen.output().print(run_table.over_seeds(runs))
+    if runs:
+        files.write(lambda: frames.frame(runs))
+    if interrupted:
+        screen.stop_interrupted(f"{len(runs)} simulations were finished")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..report.run_figures import OVER_SEEDS, figures_of, title
 from ..system import units
-from ..verbs.frames import rests_on
+from ..verbs.frames import compared, rests_on, seeds_told
+from ..verbs.interval import estimate
 from .figure_list import Figures
 
 if TYPE_CHECKING:
-    from ..contract.results import AtCrash, CounterCache, Integrity, Nvm, Run, Stats
+    from ..contract.results import AtCrash, Run
 
 _PARTS = {"l1": "L1", "l2": "L2", "l3": "L3", "counter-cache": "counter cache"}
 """The usual names of the parts that a battery drains."""
@@ -24,90 +26,34 @@ def one_run(run: Run) -> RenderableType:
     """The main figures of one run, in groups."""
     stats = run.stats
     figures = Figures()
-    figures.group("transactions")
-    figures.add("done", units.number(stats.transactions))
-    if stats.transactions:
-        figures.add("throughput", f"{units.number(stats.throughput_tps)} per second")
-        latency = stats.transaction_latency_ns
-        figures.add(
-            "latency",
-            f"{units.time(latency.mean)} mean, {units.time(latency.p50)} median, "
-            f"{units.time(latency.p99)} 99th percentile, {units.time(latency.max)} longest",
-        )
-    if stats.recorded is not None:
-        figures.group("recorded program")
-        for name, count, each in (
-            ("fences", stats.recorded.fences, stats.recorded.ns_per_fence),
-            ("marks", stats.recorded.marks, stats.recorded.ns_per_mark),
-        ):
-            figures.add(name, units.number(count) + (f", {units.time(each)} each" if count else ""))
-    _device(figures, stats)
-    _counters(figures, stats)
-    _pipe(figures, stats)
-    figures.group("simulation")
-    figures.add("simulated", units.time(stats.simulated_ns))
-    figures.add("took", f"{stats.host.seconds:.2f} s on this computer")
-    title = f"{run.design} ({run.variant}) on {units.name_of(run.workload)}"
-    size = "" if run.tx_size is None else f", {units.size(run.tx_size)} transactions"
-    footprint = "" if run.footprint is None else f", {units.size(run.footprint)} footprint"
-    setting = f"machine {run.machine}{size}{footprint}, {units.count_of(run.cores, 'core')}, seed {run.seed}"
+    for name, rows in figures_of(run).groups.items():
+        figures.group(name)
+        for row in rows:
+            figures.add(*row)
+    what, setting = title(run)
     silent = [Text(f"no write reached the device: {stats.no_writes}")] if stats.no_writes else []
-    head = [Text(title, style="bold"), Text(setting, style="dim"), *silent]
+    head = [Text(what, style="bold"), Text(setting, style="dim"), *silent]
     provisos = stats.recorded.provisos if stats.recorded is not None else ()
     told = [Text(line, style="bold") for line in (*rests_on([run.document]), *provisos)]
     return Group(*head, figures.table, *_at_crash(stats.at_crash), *told)
 
 
-def _device(figures: Figures, stats: Stats) -> None:
-    nvm = stats.nvm
-    figures.group("device")
-    figures.add(
-        "line writes",
-        f"{units.number(nvm.writes)}: {units.number(nvm.data_writes)} data, {units.number(nvm.log_writes)} log, "
-        f"{units.number(nvm.counter_writes)} counters" + (_protection(nvm) if stats.integrity else ""),
-    )
-    figures.add(
-        "line reads",
-        f"{units.number(nvm.reads)}: {units.number(nvm.counter_reads)} of them counters"
-        + (f", {units.number(nvm.mac_reads)} MACs, {units.number(nvm.tree_reads)} tree" if stats.integrity else ""),
-    )
-    if nvm.writes:
-        worn = units.count_of(nvm.max_line_writes, "write") + (_wear(nvm) if stats.integrity else "")
-        figures.add("most-written line", worn)
-    figures.add("energy", f"{units.number(nvm.energy_nj / 1e3)} µJ")
-
-
-def _counters(figures: Figures, stats: Stats) -> None:
-    """What counters cost, and what protects integrity."""
-    coalesced = stats.wpq.counter_writes_coalesced
-    asked = stats.nvm.counter_writes + coalesced
-    figures.group("counters")
-    figures.add("counter cache hits", units.percent(stats.counter_cache.hit_rate))
-    figures.add("counter cache misses", _misses(stats.counter_cache))
-    if asked:
-        removed = f"{units.number(coalesced)} of {units.number(asked)}"
-        figures.add("writes removed in the queue", f"{removed} ({units.percent(coalesced / asked)})")
-    figures.add("pages re-encrypted", units.number(stats.reencryptions))
-    if stats.integrity is not None:
-        figures.group("integrity")
-        figures.add("metadata cache hits", units.percent(stats.integrity.hit_rate))
-        figures.add("metadata cache misses", _misses(stats.integrity))
-        figures.add("MACs computed and checked", units.number(stats.integrity.macs))
-        figures.add("hashes of the tree", units.number(stats.integrity.hashes))
-
-
-def _pipe(figures: Figures, stats: Stats) -> None:
-    figures.group("pipe")
-    figures.add("instructions per cycle", units.ratio(stats.core.ipc))
-    figures.add("waiting for fences", units.time(stats.core.fence_stall_ns))
-    figures.add("waiting for the write queue", units.time(stats.wpq.full_stall_ns))
-    figures.add("write queue occupancy", f"{units.ratio(stats.wpq.mean_occupancy)} entries")
-    for level in stats.cache:
-        accesses = level.hits + level.misses
-        name = f"L{str(level.level).lstrip('L')} hits"
-        figures.add(name, units.percent(level.hits / accesses if accesses else None))
-    latency_ns = stats.l1_access_latency_ns
-    figures.add("L1 access latency", units.NOTHING if latency_ns is None else f"{units.ratio(latency_ns)} ns")
+def over_seeds(runs: Sequence[Run]) -> RenderableType:
+    """The main figures of the same run with several seeds, as means with intervals."""
+    rows = compared(runs)
+    figures = Figures()
+    group = ""
+    for name, figure, column, show in OVER_SEEDS:
+        if name != group:
+            figures.group(name)
+            group = name
+        values = [row.get(column) for row in rows]
+        known = [value for value in values if value is not None]
+        if len(known) == len(values):
+            figures.add(figure, estimate(known).shown(show))
+    what, setting = title(runs[0], seeds_told(rows))
+    told = [Text(line, style="bold") for line in rests_on(rows)]
+    return Group(Text(what, style="bold"), Text(setting, style="dim"), figures.table, *told)
 
 
 def _at_crash(cost: AtCrash) -> Iterable[RenderableType]:
@@ -130,28 +76,3 @@ def _at_crash(cost: AtCrash) -> Iterable[RenderableType]:
     if cost.recovery_time_paper_ns is not None:
         paper = f"{units.time(cost.recovery_time_paper_ns)} by the paper's formula"
         yield Text(f"  recovery: {units.time(cost.recovery_time_ns)} on this device, {paper}")
-
-
-def _misses(cache: CounterCache | Integrity) -> str:
-    """The misses of a cache: those that fetched the block, and those while it was being fetched."""
-    if cache.misses is None or cache.secondary_misses is None:
-        return units.number(cache.misses)
-    return f"{units.number(cache.misses)} fetched, {units.number(cache.secondary_misses)} secondary"
-
-
-def _protection(nvm: Nvm) -> str:
-    """The writes that protect integrity, by kind."""
-    kinds = ((nvm.mac_writes, "MACs"), (nvm.tree_writes, "tree"), (nvm.table_writes, "table"))
-    return "".join(f", {units.number(count)} {kind}" for count, kind in kinds)
-
-
-def _wear(nvm: Nvm) -> str:
-    """The writes of the most-written line of each kind that was written."""
-    kinds = (
-        (nvm.max_data_writes, "data"),
-        (nvm.max_counter_writes, "counters"),
-        (nvm.max_mac_writes, "MACs"),
-        (nvm.max_tree_writes, "tree"),
-        (nvm.max_table_writes, "table"),
-    )
-    return ": " + ", ".join(f"{units.number(most)} {kind}" for most, kind in kinds if most)

@@ -11,6 +11,7 @@ import typer
 from ..system.errors import Interrupted
 from ..system.units import count_of, machines, printable
 from . import options, screen
+from .written import Files
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,18 +35,14 @@ def sweep(
     resume: Annotated[
         bool, typer.Option("--resume", help="Only continue: the store must exist and hold exactly this sweep.")
     ] = False,
-    export: Annotated[
-        list[Path] | None,
-        typer.Option("--export", metavar="FILE.parquet|FILE.csv", help="Write the results there too; repeatable."),
-    ] = None,
+    csv: options.Csv = None,
+    parquet: options.Parquet = None,
     as_json: options.Json = False,
 ) -> None:
     """Compute every run of a sweep that its store does not have."""
     from ..runs import sweeps
-    from ..runs.store import export_format
 
-    for path in export or []:
-        export_format(path)
+    files = Files(csv, parquet)
     options.check_workers(workers, cluster)
     with screen.progress("reading the sweep") as reading:
         plan = sweeps.plan(spec, reading)
@@ -59,8 +56,7 @@ def sweep(
             assert stop.sweep
             kept, runs = stop.sweep.found + stop.sweep.computed, count_of(stop.sweep.runs, "run")
             screen.stop_interrupted(f"{kept} of {runs} are in the store '{opened.path}'; the same command continues")
-        for path in export or []:
-            screen.note(f"export: {opened.export(plan.name, path)}")
+        files.write(lambda: opened.rows(plan.name))
     if as_json:
         screen.print_json(report.to_dict())
     else:

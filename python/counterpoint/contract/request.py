@@ -6,6 +6,7 @@ Names, sizes and ranges are judged by the engine, which knows them; here only wh
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import os
 import re
@@ -52,6 +53,7 @@ Programs of the form `flush-free` have all except the flushes, `hardware-logged`
 neither `log-end-tag` nor the steps of `mutate`."""
 
 T = TypeVar("T")
+Call = TypeVar("Call", bound=Callable[..., Any])
 Options = TypeVar("Options", bound=Mapping[str, object])
 
 LIST_MAX = 64
@@ -100,6 +102,25 @@ def part(kind: type[Options], options: Mapping[str, Any]) -> Options:
     """The given options that a call of type `kind` takes."""
     names = get_type_hints(kind)
     return cast(Options, {name: value for name, value in options.items() if name in names})
+
+
+def completes(kind: Any) -> Callable[[Call], Call]:
+    """Gives a call of `**options: Unpack[kind]` a signature with each option, which Jupyter and IPython complete."""
+    hints = get_type_hints(kind)
+
+    def with_options(call: Call) -> Call:
+        signature = inspect.signature(call)
+        stated = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        shared = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+            for name, hint in hints.items()
+            if name not in signature.parameters
+        ]
+        described = cast(Any, call)
+        described.__signature__ = signature.replace(parameters=[*stated, *shared])
+        return call
+
+    return with_options
 
 
 @cache

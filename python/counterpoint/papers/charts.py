@@ -9,8 +9,8 @@ from typing import TypeAlias
 from ..runs.matrix import Matrix, Value
 from ..system import units
 from ..verbs.frames import mean
+from ..verbs.interval import estimate
 from .declared import ChartSpec, TableSpec
-from .interval import estimate
 from .model import Chart, Mark, Table
 from .quantity import Document, Key, Quantity
 

@@ -24,8 +24,8 @@ from importlib import resources
 from typing import Any
 
 from ..runs.matrix import Matrix, Value
+from ..verbs.interval import Estimate, estimate
 from .declared import ClaimSpec
-from .interval import Estimate, estimate
 from .model import Claim, ClaimRow, Interval
 from .quantity import Document, Key, called
 

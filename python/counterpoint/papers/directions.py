@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..runs.matrix import Matrix, Value
+from ..verbs.interval import Estimate, estimate
 from .declared import DirectionSpec, Experiment
-from .interval import Estimate, estimate
 from .model import Claim, ClaimRow, Direction, DirectionRow, Sign
 from .quantity import Document, Key, Quantity, called
 

@@ -10,18 +10,17 @@ from importlib import resources
 from typing import Any
 
 from .._engine import EngineError, InputError
-from ..contract.request import count
 from ..runs import sweeps
 from ..runs.computing import Computer, computing, store_in
 from ..runs.sweeps import SweepProgress
 from ..system import units
 from ..verbs import catalogue, recoveries
+from ..verbs.interval import check_seeds
 from . import charts, claims, directions, recoverability
 from .asking import TIMING_ONLY, content, placed, set_now
 from .declared import PAPERS, PREDICTIONS, Experiment, Scale, experiments, paper
 from .defaults import ALL
 from .dependence import SHORT_SEED, dependence
-from .interval import SEEDS_MAX
 from .model import Claim, Decision, Direction, Figure, Reproduction
 from .quantity import Document, Key, key_of
 
@@ -213,8 +212,7 @@ def over_seeds(measured: Sequence[Measured], seeds: int) -> list[Measured]:
 def _seeds(asked: int | None, quick: bool) -> range:
     if asked is None:
         asked = 1 if quick else SEEDS
-    if not 1 <= count("seeds", asked) <= SEEDS_MAX:
-        raise InputError(f"seeds is {asked}; it must be a whole number from 1 to {SEEDS_MAX}")
+    check_seeds(asked)
     return range(1, asked + 1)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..papers.model import Reproduction
+    from ..runs.store import Store
+    from ..runs.sweeps import SweepReport
     from ..searches.outcome import SearchReport
     from ..verbs.api import Progress
 
@@ -23,6 +25,7 @@ __all__ = [
     "drawable",
     "prepare_folder",
     "write_crash_page",
+    "write_figures",
     "write_json",
     "write_report",
     "write_reproduction",
@@ -81,6 +84,38 @@ def write_sweep_page(
     with Store(store, read_only=True) as opened:
         page = sweep_page.render(opened, sweep, command)
     return write_text(prepare_folder(folder) / "sweep.html", page)
+
+
+def write_figures(
+    drawn: pl.DataFrame | SweepReport | Store | Reproduction,
+    folder: str | os.PathLike[str],
+    *,
+    sweep: str | None = None,
+) -> list[Path]:
+    """Writes each chart of a result for a paper, one column of 3.3 inches wide, as SVG, PDF and PNG into a folder.
+
+    It returns the paths.
+
+    Args:
+        drawn: the result of `compare` or `frame`, with at least one row; of `sweep`, or a store; or of `reproduce`.
+        folder: created if it is missing.
+        sweep: the name of the sweep in a store; default the one that ran last.
+
+    Raises:
+        InputError: the folder cannot be written to, or there is no such sweep.
+    """
+    from ..papers.model import Reproduction
+    from ..runs.store import Store
+    from ..runs.sweeps import SweepReport
+    from . import column, compared, reproduction, sweep_page
+
+    if isinstance(drawn, SweepReport):
+        with Store(drawn.store, read_only=True) as opened:
+            return column.write(sweep_page.of_paper(opened, drawn.name), folder)
+    if isinstance(drawn, Store):
+        return column.write(sweep_page.of_paper(drawn, sweep), folder)
+    of_paper = reproduction.of_paper(drawn) if isinstance(drawn, Reproduction) else compared.of_paper(drawn)
+    return column.write(of_paper, folder)
 
 
 def write_search_page(report: SearchReport, folder: str | os.PathLike[str]) -> Path:

@@ -16,6 +16,7 @@ import polars as pl
 
 from ..system import units
 from ..verbs.frames import steps
+from ..verbs.interval import estimate
 from . import colours
 
 FONT = "Helvetica, Arial, sans-serif"
@@ -67,7 +68,7 @@ def drawable(table: pl.DataFrame, columns: Iterable[str]) -> bool:
 
 def bars(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: bool) -> str:
     """A bar per design and workload, coloured by design, with a rule at 1."""
-    shown = _points(table, [column]).rename({column: "value"})
+    shown = points(table, [column]).rename({column: "value"})
     colour = alt.Color("design:N", scale=_scale(colour_of), legend=None)
     return _svg(_facets(shown, [colour], list(colour_of), wide=wide, labels=True, rule=True))
 
@@ -75,8 +76,8 @@ def bars(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: b
 def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bool = True) -> str:
     """A stacked bar per design and workload."""
     shown = (
-        _points(table, [part.column for part in parts])
-        .unpivot(index=["workload", "design"], variable_name="part")
+        points(table, [part.column for part in parts])
+        .unpivot(index=["workload", "design", "half"], variable_name="part")
         .with_columns(pl.col("part").replace({part.column: str(i) for i, part in enumerate(parts)}))
     )
     scale = _scale({str(i): part.colour for i, part in enumerate(parts)})
@@ -89,47 +90,69 @@ def lines(
     table: pl.DataFrame, axis: Literal["cores", "tx_size"], column: str, colour_of: dict[str, str], *, wide: bool
 ) -> str:
     """A line per design over numbers of cores or transaction sizes, for every workload and their mean."""
-    places = steps(table.select(axis).to_dicts(), axis)
-    name = {step: str(step) if axis == "cores" else units.size(step) for step in places}
-    groups = [
-        _points(group, [column]).with_columns(pl.lit(name[step]).alias("step"))
-        for (step,), group in table.group_by([axis], maintain_order=True)
-    ]
-    shown = pl.concat(groups).rename({column: "value"})
+    shown = _with_ends(points_along(table, axis, column), ["workload", "design", "step"])
+    places = shown["step"].unique(maintain_order=True).to_list()
     works = shown["workload"].unique(maintain_order=True).to_list()
     size = {"width": _width(len(works)), "height": 210} if wide else {"width": _NARROW, "height": 190}
-    highest = shown.select(pl.col("value").max()).item() or 1.0
+    highest = shown.select(pl.max_horizontal("value", "high").max()).item() or 1.0
     scale = alt.Scale(domain=[0, 1.12 * highest], nice=False)
     title = "cores" if axis == "cores" else "transaction size"
     place = alt.Axis(title=title, labelAngle=0 if axis == "cores" else -45)
     base = alt.Chart(shown).encode(
-        x=alt.X("step:O", axis=place, sort=list(name.values())),
+        x=alt.X("step:O", axis=place, sort=places),
         y=alt.Y("value:Q", axis=alt.Axis(title=None, tickCount=4), scale=scale),
         color=alt.Color("design:N", scale=_scale(colour_of), legend=None),
     )
-    layers = alt.layer(base.mark_line(), base.mark_point(filled=True, opacity=1, size=28), data=shown)
+    intervals = [_intervals(base, "y")] if shown["high"].count() else []
+    layers = alt.layer(base.mark_line(), base.mark_point(filled=True, opacity=1, size=28), *intervals, data=shown)
     if wide:
         return _svg(layers.properties(**size).facet(column=alt.Column("workload:N", sort=works, title=None)))
     return _svg(layers.properties(**size).facet(row=alt.Row("workload:N", sort=works, title=None)))
 
 
-def _points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
-    """What a chart shows, the mean over several workloads last. A workload without a value is left out, and so is the
-    mean of a design that lacks one. A trace goes by its file name: a path does not fit.
+def points_along(table: pl.DataFrame, axis: Literal["cores", "tx_size"], column: str) -> pl.DataFrame:
+    """The points of lines, with their places on the axis as `step`, ascending."""
+    groups = [
+        points(table.filter(pl.col(axis) == step), [column]).with_columns(
+            pl.lit(str(step) if axis == "cores" else units.size(step)).alias("step")
+        )
+        for step in steps(table.select(axis).to_dicts(), axis)
+    ]
+    return pl.concat(groups).rename({column: "value"})
+
+
+def points(table: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
+    """What a chart shows, the mean over several workloads last; of several seeds the mean.
+
+    `half` is half of the interval of the sum of the columns over the seeds, null with one seed. A workload without a
+    value is left out, and so is the mean of a design that lacks one. A trace goes by its file name, as a path is long.
     """
     columns = list(columns)
     shown = table.select(
         # A control character in a label would end the process.
         pl.col("workload").map_elements(units.name_of, return_dtype=pl.String),
         "design",
+        "seed",
         *(pl.col(column).cast(pl.Float64) for column in columns),
     )
     shown = shown.filter(pl.any_horizontal(pl.col(*columns).is_not_null()).any().over("workload"))
-    if shown["workload"].n_unique() <= 1:
-        return shown
+    if shown["workload"].n_unique() > 1:
+        means = _whole_means(shown, ["design", "seed"], columns)
+        shown = pl.concat([shown, means.with_columns(pl.lit("mean").alias("workload")).select(shown.columns)])
+    found = _whole_means(shown, ["workload", "design"], columns)
+    sums = shown.select("workload", "design", pl.sum_horizontal(columns, ignore_nulls=False).alias("sum"))
+    half_of = {
+        (work, design): None if None in values else estimate(values).half
+        for work, design, values in sums.group_by("workload", "design").agg("sum").iter_rows()
+    }
+    halves = [half_of[place] for place in found.select("workload", "design").iter_rows()]
+    return found.with_columns(pl.Series("half", halves, dtype=pl.Float64))
+
+
+def _whole_means(table: pl.DataFrame, places: list[str], columns: list[str]) -> pl.DataFrame:
+    """The means of columns at each place, null where a value is missing."""
     whole = [pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name) for name in columns]
-    mean = shown.group_by("design", maintain_order=True).agg(pl.lit("mean").alias("workload"), *whole)
-    return pl.concat([shown, mean.select(shown.columns)])
+    return table.group_by(places, maintain_order=True).agg(whole)
 
 
 def _scale(colour_of: dict[str, str]) -> alt.Scale:
@@ -148,7 +171,9 @@ def _facets(
     axis = alt.Axis(title=None, tickCount=4)
     names = alt.Axis(title=None, labelAngle=-45 if wide else 0, labelLimit=140, ticks=False, domain=False)
     # Room above the longest bar for its label.
-    highest = shown.group_by("workload", "design").agg(pl.col("value").sum()).select(pl.col("value").max()).item()
+    shown = _with_ends(shown, ["workload", "design"])
+    tops = shown.group_by("workload", "design").agg(pl.col("value").sum(), pl.col("high").max())
+    highest = tops.select(pl.max_horizontal("value", "high").max()).item()
     scale = alt.Scale(domain=[0, 1.12 * max(highest or 0.0, 1.0 if rule else 0.0) or 1.0], nice=False)
     if wide:
         size = {"width": _width(len(works)), "height": 210}
@@ -174,10 +199,37 @@ def _facets(
         # One line for each plot, not one for each bar in it.
         once = alt.Chart().transform_aggregate(bars="count()", groupby=["workload"])
         layers.append(once.mark_rule(color=colours.MUTED, strokeDash=[3, 3]).encode(**{value: alt.datum(1)}))
+    several = bool(shown["high"].count())
+    if several:
+        layers.append(_intervals(base, value))
     if labels:
-        text = base.mark_text(fontSize=10, color=colours.TEXT, **offset)
+        # Beyond the interval, so that its bar does not strike the number through.
+        above = _at(base, value, "high") if several else base
+        text = above.mark_text(fontSize=10, color=colours.TEXT, **offset)
         layers.append(text.encode(text=alt.Text("value:Q", format=".2f")))
     return alt.layer(*layers, data=shown).properties(**size).facet(**facet).properties(spacing=_SPACING)
+
+
+def _with_ends(shown: pl.DataFrame, place: list[str]) -> pl.DataFrame:
+    """With the ends of the interval of what is at each place: `low` and `high` of its first row, null without one."""
+    whole = pl.col("value").sum().over(place)
+    half = pl.when(pl.int_range(pl.len()).over(place) == 0).then(pl.col("half"))
+    return shown.with_columns((whole - half).alias("low"), (whole + half).alias("high"))
+
+
+def _at(base: alt.Chart, side: str, field: str) -> alt.Chart:
+    """Marks at another field; nothing where it has no value."""
+    channel = base.encoding[side].copy()
+    channel.shorthand = f"{field}:Q"
+    placed: alt.Chart = base.transform_filter(f"isValid(datum.{field})").encode(**{side: channel})
+    return placed
+
+
+def _intervals(base: alt.Chart, side: str) -> alt.Chart:
+    """Bars of intervals; their colour is not that of a line."""
+    rules = _at(base, side, "low").mark_rule()
+    drawn: alt.Chart = rules.encode(**{f"{side}2": "high:Q"}, color=alt.value(colours.TEXT))
+    return drawn
 
 
 def _svg(chart: alt.FacetChart) -> str:

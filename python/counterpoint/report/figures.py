@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
@@ -27,14 +27,43 @@ Spec = dict[str, Any]
 _LETTER, _LINE = 5.6, 13
 """Width in pixels of a letter of a label, and height of a line of a title."""
 
-_PAGE: dict[bool, int] = {True: 1000, False: 320}
-"""Width in pixels of a wide drawing and of a narrow one, axes included."""
-
-_SPACING, _TOP, _NAME_MAX = 16, 1.12, 110
+SPACING, _TOP, _NAME_MAX = 16, 1.12, 110
 """Pixels between panels; how far an axis goes beyond the highest bar; pixels after which a place's name is cut."""
 
 _BAR_MIN, _BAR_LABELLED = 5, 26
 """Pixels from bar to bar: fewer make a wide drawing break into rows; with as many there is room for a number."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a drawing is for.
+
+    Attributes:
+        page: its width in pixels, axes included.
+        height: of a panel.
+        several: whether panels stand side by side.
+        panel_least: pixels that a panel beside others has at least.
+    """
+
+    page: int
+    height: int
+    several: bool
+    panel_least: int = 110
+
+
+WIDE, NARROW = Form(1000, 210, several=True), Form(320, 180, several=False)
+"""Drawings of a page, for wide and for narrow screens."""
+
+
+@dataclass(frozen=True)
+class Stack(Chart):
+    """Bars whose parts, the series, stand on one another.
+
+    Attributes:
+        halves: half of the interval of each whole bar, by panel and place; empty with one seed.
+    """
+
+    halves: Mapping[tuple[str, str], float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,13 +110,13 @@ def legend(chart: Chart, colour_of: Mapping[str, str] | None = None) -> list[Ent
     return entries
 
 
-def _drawable(spec: Any) -> Any:
+def drawable(spec: Any) -> Any:
     """A chart with names as they are shown: a control character in a label would end the process."""
     if isinstance(spec, str):
         return units.printable(spec, keep="\n")
     if isinstance(spec, Mapping):
-        return {_drawable(key): _drawable(value) for key, value in spec.items()}
-    return [_drawable(value) for value in spec] if isinstance(spec, list) else spec
+        return {drawable(key): drawable(value) for key, value in spec.items()}
+    return [drawable(value) for value in spec] if isinstance(spec, list) else spec
 
 
 def draw(chart: Chart, *, wide: bool, colour_of: Mapping[str, str] | None = None) -> str:
@@ -98,16 +127,23 @@ def draw(chart: Chart, *, wide: bool, colour_of: Mapping[str, str] | None = None
         wide: panels side by side, about 1000 px together; else one under another, 320 px.
         colour_of: colours of series, where charts are to agree; heeded where it has all of this one's, else by order.
     """
-    axes = _axes(chart, wide=wide)
-    columns = _columns(chart, axes) if wide else 1
-    rows = math.ceil(len(chart.panels) / columns)
-    room = _PAGE[wide] - axes.left_room - axes.right_room - _SPACING * (columns - 1)
+    together = {**dress(), "vconcat": rows(chart, WIDE if wide else NARROW, colour_of), "spacing": SPACING}
+    svg: str = vl_convert.vegalite_to_svg(drawable(together))
+    return svg
+
+
+def rows(chart: Chart, form: Form, colour_of: Mapping[str, str] | None = None) -> list[Spec]:
+    """The rows of panels of a drawing, one under another."""
+    axes = _axes(chart, form)
+    columns = _columns(chart, axes, form) if form.several else 1
+    count = math.ceil(len(chart.panels) / columns)
+    room = form.page - axes.left_room - axes.right_room - SPACING * (columns - 1)
     width = int(min(room / columns, max(260, min(660, 46 * _places(chart)))))
     # A slanted name of the first place may reach further left than the axis of values.
-    width = int(min(width, (_PAGE[wide] - _overhang(chart, width) - axes.right_room + _SPACING) / columns - _SPACING))
+    width = int(min(width, (form.page - _overhang(chart, width) - axes.right_room + SPACING) / columns - SPACING))
     shown = _colours(chart, colour_of)
     drawn = []
-    for row in range(rows):
+    for row in range(count):
         names = chart.panels[row * columns : (row + 1) * columns]
         panels = [
             _panel(
@@ -118,19 +154,22 @@ def draw(chart: Chart, *, wide: bool, colour_of: Mapping[str, str] | None = None
                 width,
                 first=column == 0,
                 last=column == len(names) - 1,
-                bottom=row == rows - 1,
+                bottom=row == count - 1,
             )
             for column, name in enumerate(names)
         ]
-        drawn.append({"hconcat": panels, "spacing": _SPACING, "bounds": "flush"})
-    # Altair copies charts whole, with their marks, each time that one is put into another.
-    together = {**_dress(), "vconcat": drawn, "spacing": _SPACING}
-    svg: str = vl_convert.vegalite_to_svg(_drawable(together))
-    return svg
+        # Altair copies charts whole, with their marks, each time that one is put into another.
+        drawn.append({"hconcat": panels, "spacing": SPACING, "bounds": "flush"})
+    return drawn
+
+
+def left_room(chart: Chart, form: Form) -> float:
+    """Pixels left of the panels."""
+    return _axes(chart, form).left_room
 
 
 @cache
-def _dress() -> dict[str, Any]:
+def dress() -> dict[str, Any]:
     """A drawing in our common format and style."""
     dressed = charts.dress(alt.Chart(alt.NamedData("none")).mark_point()).to_dict()
     return {key: dressed[key] for key in ("$schema", "config")}
@@ -149,21 +188,27 @@ def _designs() -> frozenset[str]:
 
 def _places(chart: Chart) -> int:
     """Bars of a panel, or points of a line."""
-    return len(chart.xs) * (len(chart.series) if chart.kind == "bar" else 1)
+    return len(chart.xs) * (len(chart.series) if _beside_each_other(chart) else 1)
 
 
-def _columns(chart: Chart, axes: _Axes) -> int:
+def _beside_each_other(chart: Chart) -> bool:
+    return chart.kind == "bar" and not isinstance(chart, Stack)
+
+
+def _columns(chart: Chart, axes: _Axes, form: Form) -> int:
     """Panels in a row of a wide drawing: all, unless bars became too thin; rows are as even as can be."""
     count = max(1, len(chart.panels))
-    room = _PAGE[True] - axes.left_room - axes.right_room + _SPACING
-    least = max(110, _BAR_MIN * (_places(chart) + len(chart.xs))) + _SPACING
+    room = form.page - axes.left_room - axes.right_room + SPACING
+    least = max(form.panel_least, _BAR_MIN * (_places(chart) + len(chart.xs))) + SPACING
     fitting = max(1, min(count, int(room / least)))
     return math.ceil(count / math.ceil(count / fitting))
 
 
-def _axes(chart: Chart, *, wide: bool) -> _Axes:
-    height = 210 if wide else 180
+def _axes(chart: Chart, form: Form) -> _Axes:
+    height = form.height
     intervals = [end for mark in chart.marks if mark.value is not None for end in _interval(mark)]
+    if isinstance(chart, Stack):
+        intervals = [end for mark in _wholes(chart) for end in _interval(mark)]
     left = _ends([*intervals, *_values(chart.published), *_given(chart.rule)], chart.kind)
     right = _ends(_values(chart.line), "bar") if chart.line else None
     left_title = _wrapped(chart.y_title, height)
@@ -182,6 +227,14 @@ def _axes(chart: Chart, *, wide: bool) -> _Axes:
 def _interval(mark: Mark) -> tuple[float, float]:
     assert mark.value is not None
     return mark.value - (mark.half or 0.0), mark.value + (mark.half or 0.0)
+
+
+def _wholes(chart: Stack) -> list[Mark]:
+    """Stacked bars as one mark each, with its interval."""
+    found: dict[tuple[str, str], float] = {}
+    for mark in chart.marks:
+        found[mark.panel, mark.x] = found.get((mark.panel, mark.x), 0.0) + (mark.value or 0.0)
+    return [Mark(panel, x, "", value, chart.halves.get((panel, x))) for (panel, x), value in found.items()]
 
 
 def _given(value: float | None) -> list[float]:
@@ -333,6 +386,11 @@ def _shapes(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: Mapping[str,
         base = alt.Chart(_in_order(chart, table)).encode(x=x, y=y, color=colour)
         line = base.mark_line(strokeWidth=2).encode(order="order:Q")
         return [line, base.mark_point(filled=True, opacity=1, size=34), *_error_bars(chart, table, x, y)]
+    if isinstance(chart, Stack):
+        order = {series: place for place, series in enumerate(chart.series)}
+        ranked = table.with_columns(pl.col("series").replace_strict(order, default=None).alias("order"))
+        stacked = alt.Chart(ranked).mark_bar().encode(x=x, y=y.copy().stack("zero"), color=colour, order="order:Q")
+        return [stacked, *_error_bars(chart, _table(_wholes(chart), name), x, y)]
     beside = _beside(chart)
     bars = alt.Chart(table).mark_bar().encode(x=x, y=y, xOffset=beside, color=colour)
     errors = _error_bars(chart, table, x, y)
@@ -361,7 +419,7 @@ def _error_bars(chart: Chart, table: pl.DataFrame, x: alt.X, y: alt.Y) -> list[a
         return []
     ends = y.copy()
     ends.shorthand = "low:Q"
-    offset = {"xOffset": _beside(chart)} if chart.kind == "bar" else {}
+    offset = {"xOffset": _beside(chart)} if _beside_each_other(chart) else {}
     return [alt.Chart(some).mark_rule(color=colours.TEXT).encode(x=x, y=ends, y2="high:Q", **offset)]
 
 

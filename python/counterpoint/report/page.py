@@ -10,12 +10,10 @@ import polars as pl
 
 from ..contract.results import RecoveryCost
 from ..system import units
-from ..verbs.frames import along, rests_on, steps, without_writes
-from . import charts, colours
+from ..verbs.frames import Row, along, grouped, rests_on, seeds_told, without_writes
+from ..verbs.interval import Estimate, estimate
+from . import charts, colours, compared
 from .templates import template
-
-_AXES: dict[Literal["cores", "tx_size"], str] = {"tx_size": "transaction size", "cores": "cores"}
-"""The axes over which a comparison can be drawn."""
 
 _TABLE_COLUMNS = {
     "design": "design",
@@ -59,8 +57,8 @@ _EADR_COLUMNS = {
 def render(frame: pl.DataFrame, command: str | None, recoveries: Sequence[RecoveryCost] = ()) -> str:
     """The page of a comparison; `command` is the command line that reproduces it, `recoveries` what recovery costs."""
     colour_of = colours.of_designs(frame)
-    forms = frame["form"].to_list()
-    logged, eadr = "hardware-logged" in forms, "flush-free" in forms
+    forms = compared.forms(frame)
+    logged, eadr = forms["logged"], forms["eadr"]
     machines = frame["machine"].unique(maintain_order=True).to_list()
     columns = _TABLE_COLUMNS | (_MACHINE_COLUMN if len(machines) > 1 else {})
     columns |= {} if all(frame["transactions"]) else _TIME_COLUMNS
@@ -69,7 +67,7 @@ def render(frame: pl.DataFrame, command: str | None, recoveries: Sequence[Recove
     points = frame.group_by("machine", "tx_size", "cores", maintain_order=True)
     return template("page.html").render(
         execution_times=_execution_times(frame, colour_of) if eadr else [],
-        scalings=[_scaling(group, colour_of, _on(group, frame)) for group in _along(frame, "cores")],
+        scalings=[_scaling(group, colour_of, _on(group, frame)) for group in compared.along(frame, "cores")],
         sections=[
             {"title": _title(group, frame), **_section(group, colour_of, list(columns), logged=logged, eadr=eadr)}
             for _, group in points
@@ -109,36 +107,25 @@ def _recovery(costs: Sequence[RecoveryCost]) -> dict[str, Any] | None:
     }
 
 
-def _along(frame: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[pl.DataFrame]:
-    """Parts of a comparison on one machine that differ in one of the two, and there are several of it."""
-    fixed = "tx_size" if axis == "cores" else "cores"
-    groups = [group for _, group in frame.group_by("machine", fixed, maintain_order=True)]
-    return [group for group in groups if len(_steps(group, axis)) > 1]
-
-
-def _steps(frame: pl.DataFrame, axis: Literal["cores", "tx_size"]) -> list[int]:
-    return steps(frame.select(axis).to_dicts(), axis)
-
-
 def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dict[str, Any]]:
     """Execution time by transaction size at each number of cores, and by cores at each transaction size."""
     found = []
-    for axis in _AXES:
-        for group in _along(frame, axis):
-            places = [_step(axis, step) for step in _steps(group, axis)]
+    for axis in compared.AXES:
+        for group in compared.along(frame, axis):
+            places = [_step(axis, step) for step in compared.steps_of(group, axis)]
             fixed = _step("cores", group["cores"][0]) if axis == "tx_size" else _transactions(group["tx_size"][0])
             fixed = ", ".join(filter(None, (fixed, _on(group, frame))))
             found.append(
                 {
-                    "title": f"Execution time by {_AXES[axis]}" + (f", {fixed}" if fixed else ""),
+                    "title": f"Execution time by {compared.AXES[axis]}" + (f", {fixed}" if fixed else ""),
                     "drawings": [
                         charts.lines(group, axis, "relative_execution_time", colour_of, wide=wide)
                         for wide in (True, False)
                     ],
-                    "along": _AXES[axis],
+                    "along": compared.AXES[axis],
                     "steps": places,
                     "rows": [
-                        [design, block.workload, *map(units.ratio, values)]
+                        [design, block.workload, *map(_ratio, values)]
                         for block in along(group.to_dicts(), axis, ["relative_execution_time"])
                         for design, (values,) in block.rows
                     ],
@@ -149,7 +136,7 @@ def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dic
 
 def _scaling(group: pl.DataFrame, colour_of: dict[str, str], on: str) -> dict[str, Any]:
     """Throughput by cores at one transaction size."""
-    counts = _steps(group, "cores")
+    counts = compared.steps_of(group, "cores")
     size = _transactions(group["tx_size"][0])
     return {
         "title": ", ".join(filter(None, ("Throughput by cores", size, on))),
@@ -157,7 +144,7 @@ def _scaling(group: pl.DataFrame, colour_of: dict[str, str], on: str) -> dict[st
         "drawings": [charts.lines(group, "cores", "scaled_throughput", colour_of, wide=wide) for wide in (True, False)],
         "cores": [_step("cores", count) for count in counts],
         "rows": [
-            [design, block.workload, *map(units.ratio, over_start), *map(units.ratio, over_same)]
+            [design, block.workload, *map(_ratio, over_start), *map(_ratio, over_same)]
             for block in along(group.to_dicts(), "cores", ["scaled_throughput", "relative_throughput"])
             for design, (over_start, over_same) in block.rows
         ],
@@ -176,32 +163,34 @@ def _section(
     group: pl.DataFrame, colour_of: dict[str, str], columns: list[str], *, logged: bool, eadr: bool
 ) -> dict[str, Any]:
     """The charts and the table of one transaction size and number of cores; a chart of nothing is left out."""
-    unlike_lines = group.filter((pl.col("relative_write_bytes") - pl.col("relative_writes")).abs() > 1e-9)
-    encrypted = group.filter(pl.col("nvm_counter_writes") + pl.col("wpq_counter_writes_coalesced") > 0)
-
-    def bars(column: str) -> list[str]:
-        if not charts.drawable(group, [column]):
-            return []
-        return [charts.bars(group, column, colour_of, wide=wide) for wide in (True, False)]
-
-    def stacks(shown: pl.DataFrame, parts: tuple[charts.Part, ...], *, rule: bool = True) -> list[str]:
-        if not charts.drawable(shown, [part.column for part in parts]):
-            return []
-        return [charts.stacks(shown, parts, wide=wide, rule=rule) for wide in (True, False)]
-
+    drawn = {}
+    for measure, shown in compared.measures(group, logged=logged, eadr=eadr):
+        if measure.parts:
+            both = [charts.stacks(shown, measure.parts, wide=wide, rule=measure.rule) for wide in (True, False)]
+        else:
+            both = [charts.bars(shown, measure.column, colour_of, wide=wide) for wide in (True, False)]
+        drawn[measure.name] = both
     return {
         "notes": without_writes(group.to_dicts()),
-        "execution_time": bars("relative_execution_time") if eadr else [],
-        "latency": bars("relative_latency"),
-        "simulated_time": [] if all(group["transactions"]) else bars("relative_simulated_time"),
-        "throughput": bars("relative_throughput") if logged else [],
-        "writes": stacks(group, charts.writes_of(group)),
-        "bytes": bars("relative_write_bytes") if unlike_lines.height else [],
-        "counters": stacks(encrypted, charts.COUNTER_WRITES, rule=False),
-        "reads": stacks(group, charts.READS) if logged and any(group["relative_reads"]) else [],
-        "l1_latency": bars("relative_l1_access_latency") if logged and any(group["relative_l1_access_latency"]) else [],
-        "rows": [[_cell(name, row[name]) for name in columns] for row in group.iter_rows(named=True)],
+        "drawn": drawn,
+        "rows": [
+            [_over_seeds(name, rows) for name in columns] for _, rows in grouped(group.to_dicts(), "workload", "design")
+        ],
     }
+
+
+def _ratio(value: Estimate | None) -> str:
+    return units.NOTHING if value is None else value.shown(units.ratio)
+
+
+def _over_seeds(column: str, rows: Sequence[Row]) -> str:
+    """A cell of the table: of several seeds the mean with its interval."""
+    values = [row[column] for row in rows]
+    if len(rows) == 1 or isinstance(values[0], str):
+        return _cell(column, values[0])
+    if None in values:
+        return units.NOTHING
+    return estimate(values).shown(lambda value: _cell(column, value))
 
 
 def _title(group: pl.DataFrame, frame: pl.DataFrame) -> str:
@@ -254,6 +243,7 @@ def _facts(frame: pl.DataFrame, colour_of: dict[str, str]) -> dict[str, str]:
         "footprint": all_of("footprint", units.size),
         "transactions measured": _span(frame["transactions"]),
         "seed": all_of("seed"),
+        "intervals": seeds_told(frame.to_dicts()) if frame["seed"].n_unique() > 1 else "",
         "engine": all_of("engine_version"),
         "rests on": " ".join(rests_on(frame.to_dicts())),
     }

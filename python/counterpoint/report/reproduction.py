@@ -13,7 +13,7 @@ from ..papers.model import Chart, Claim, Decision, Figure, Reproduction, Table
 from ..papers.predicted import PREDICTION, choice_text, sentence
 from ..system import units
 from ..verbs import catalogue
-from . import colours, figures, prose
+from . import colours, column, figures, prose
 from .templates import template
 
 _NUMBER = re.compile(r"[-+<>~]?\d[\d.,]*( ± \d[\d.,]*)?( ?[%\w]{1,4})?|-|")
@@ -43,6 +43,15 @@ def render(reproduction: Reproduction) -> str:
         dark_rules=colours.dark_rules(".drawn"),
         colours=colours,
     )
+
+
+def of_paper(reproduction: Reproduction) -> list[column.Figure]:
+    """The charts of a reproduction, each as wide as a column of a paper."""
+    return [
+        column.Figure(figure.id, chart, _design_colours(reproduction, figure.paper))
+        for figure in reproduction.figures
+        for chart in figure.charts
+    ]
 
 
 def _paper(

@@ -27,7 +27,7 @@ _DRAWN_MAX = 3000
 def render(report: SearchReport) -> str:
     """The page of a search."""
     # "<" cannot end the script in which the document lies.
-    document = json.dumps(_picture(report), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    document = json.dumps(picture(report), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     goals = report.goals
     refuted = [one for one in report.judged if one.counterexample is not None and one.state == "refuted"]
     return template("search.html").render(
@@ -36,7 +36,7 @@ def render(report: SearchReport) -> str:
         picture=document,
         objectives=[(one.figure, "lower" if one.sign > 0 else "higher") for one in goals.objectives],
         figures=report.goals.figures,
-        front=[_row(report, one) for one in report.front],
+        front=[row(report, one) for one in report.front],
         commands=[command(report, one, "designs") for one in report.front[:1]],
         steps=[(one.candidate.name, other.candidate.name, _changes(changed)) for one, other, changed in report.steps()],
         rules=sorted(report.rules, key=lambda rule: -len(rule.covers)),
@@ -77,7 +77,8 @@ def _facts(report: SearchReport) -> dict[str, str]:
     }
 
 
-def _row(report: SearchReport, one: Judged) -> dict[str, Any]:
+def row(report: SearchReport, one: Judged) -> dict[str, Any]:
+    """A candidate of the front, as tables have it."""
     return {
         "name": one.candidate.name,
         "figures": [units.figure(one.figures.get(name)) for name in report.goals.figures],
@@ -102,7 +103,7 @@ def _value(value: Value | None) -> str:
     return "none" if value is None else literal(value)
 
 
-def _picture(report: SearchReport) -> dict[str, Any]:
+def picture(report: SearchReport) -> dict[str, Any]:
     """What the picture draws: axes, and points with what is told of them."""
     objectives = report.goals.objectives
     shown = {one.candidate for kept in report.front for one in (kept, *report.equals(kept))}

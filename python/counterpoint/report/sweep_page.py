@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -17,7 +18,8 @@ from ..papers.model import Chart, Mark
 from ..runs.store import Failure, Store, Sweep
 from ..system import units
 from ..verbs.frames import rests_on, without_writes
-from . import charts, colours, figures
+from ..verbs.interval import SEEDS_MAX, estimate
+from . import charts, colours, column, figures
 from .templates import template
 
 ROWS_MAX = 500
@@ -64,20 +66,15 @@ def render(store: Store, name: str | None, command: str | None) -> str:
     Raises:
         InputError: there is no such sweep.
     """
-    sweep = store.sweep(name)
-    rows = store.rows(sweep.name)
-    _check_figures(rows, store)
-    rows = _per_transaction(rows)
+    sweep, rows, measures = _read(store, name)
     failures = store.failures(sweep.name)
-    measures = [one for one in _MEASURES if charts.drawable(rows, [one.column])]
-    drawn_over = _drawn_over(rows, sweep) or [()]
     return template("sweep.html").render(
         sweep=sweep,
-        sections=[_section(rows, sweep, axes, measures) for axes in drawn_over if measures],
+        sections=[_section(rows, sweep, axes, measures) for axes in _drawn_over(rows, sweep) if measures],
         machines=_machines(rows, sweep),
         facts=_facts(rows, sweep, failures, store),
-        header=["point", *_columns(rows, sweep), *(one.title for one in measures), "failure"],
-        rows=[_cells(row, _columns(rows, sweep), measures) for row in rows.head(ROWS_MAX).iter_rows(named=True)],
+        header=_header(rows, sweep, measures),
+        rows=_rows(rows.head(ROWS_MAX), sweep, measures),
         points=rows.height,
         notes=_notes(rows),
         failures=[(one.sentence, one.attempts, _asked(one)) for one in failures[:_FAILURES_MAX]],
@@ -86,6 +83,47 @@ def render(store: Store, name: str | None, command: str | None) -> str:
         dark_rules=colours.dark_rules(".drawn"),
         colours=colours,
     )
+
+
+def of_paper(store: Store, name: str | None = None) -> list[column.Figure]:
+    """The charts of the named sweep or of the last one, each as wide as a column of a paper.
+
+    Raises:
+        InputError: there is no such sweep.
+    """
+    sweep, rows, measures = _read(store, name)
+    return [
+        column.Figure("_by_".join([measure.title.lower(), *axes[:1]]), chart)
+        for axes in _drawn_over(rows, sweep)
+        for measure, chart in _drawn(rows, sweep, axes, measures)
+    ]
+
+
+def table(store: Store, name: str, most: int) -> tuple[list[str], list[list[str]]]:
+    """The head and the first rows of the table of points.
+
+    Raises:
+        InputError: there is no such sweep.
+    """
+    sweep, rows, measures = _read(store, name)
+    return _header(rows, sweep, measures), _rows(rows.head(most), sweep, measures)
+
+
+def _header(rows: pl.DataFrame, sweep: Sweep, measures: Sequence[_Measure]) -> list[str]:
+    return ["point", *_columns(rows, sweep), *(one.title for one in measures), "failure"]
+
+
+def _rows(rows: pl.DataFrame, sweep: Sweep, measures: Sequence[_Measure]) -> list[list[str]]:
+    return [_cells(row, _columns(rows, sweep), measures) for row in rows.iter_rows(named=True)]
+
+
+def _read(store: Store, name: str | None) -> tuple[Sweep, pl.DataFrame, list[_Measure]]:
+    """A sweep, its points, and what they have figures of."""
+    sweep = store.sweep(name)
+    rows = store.rows(sweep.name)
+    _check_figures(rows, store)
+    rows = _per_transaction(rows)
+    return sweep, rows, [one for one in _MEASURES if charts.drawable(rows, [one.column])]
 
 
 def _per_transaction(rows: pl.DataFrame) -> pl.DataFrame:
@@ -117,9 +155,9 @@ def _check_figures(rows: pl.DataFrame, store: Store) -> None:
     Raises:
         InputError: they are not.
     """
-    for column in ("nvm_writes", "transactions_measured", *(one.column for one in _MEASURES)):
-        if column in rows.columns and not rows[column].dtype.is_numeric():
-            raise store.altered(f"the figure '{column}' is not a number")
+    for name in ("nvm_writes", "transactions_measured", *(one.column for one in _MEASURES)):
+        if name in rows.columns and not rows[name].dtype.is_numeric():
+            raise store.altered(f"the figure '{name}' is not a number")
 
 
 def _several(rows: pl.DataFrame, sweep: Sweep) -> list[str]:
@@ -128,7 +166,7 @@ def _several(rows: pl.DataFrame, sweep: Sweep) -> list[str]:
 
 
 def _drawn_over(rows: pl.DataFrame, sweep: Sweep) -> list[tuple[str, ...]]:
-    """Axes of numbers; those that change together are one."""
+    """Axes of numbers; those that change together are one. A sweep without any is drawn as bars, over none."""
     groups: list[tuple[str, ...]] = []
     for axis in _several(rows, sweep):
         if sweep.axes[axis] not in _NUMBERS or axis in _DRAWS:
@@ -140,39 +178,49 @@ def _drawn_over(rows: pl.DataFrame, sweep: Sweep) -> list[tuple[str, ...]]:
                 break
         else:
             groups.append((axis,))
-    return groups
+    return groups or [()]
 
 
 def _section(rows: pl.DataFrame, sweep: Sweep, axes: Sequence[str], measures: Sequence[_Measure]) -> dict[str, Any]:
     """Charts of all measures over one axis, or as bars where there is none."""
-    several = _several(rows, sweep)
-    panels = "workload" if "workload" in several else None
-    words = [axis for axis in several if sweep.axes[axis] not in _NUMBERS and axis != panels]
-    colour = "design" if "design" in words else next(iter(words), None)
-    shown = {panels, colour, *axes}
-    over = [axis for axis in several if axis not in shown]
-    # A chart of zeros is blank.
-    measures = [one for one in measures if rows[one.column].max()]
-    drawn = [_chart(rows, one, axes, panels, colour) for one in measures]
+    over = [axis for axis in _several(rows, sweep) if axis not in {*_panels_and_colour(rows, sweep), *axes}]
+    drawn = _drawn(rows, sweep, axes, measures)
     return {
         "title": f"By {' and '.join(axes)}" if axes else "Figures",
         "mean": _mean(over, "line" if axes else "bar", failed=rows["failure"].count() > 0),
-        "legend": [(entry.name, entry.colour) for entry in figures.legend(drawn[0])] if drawn else [],
+        "legend": [(entry.name, entry.colour) for entry in figures.legend(drawn[0][1])] if drawn else [],
         "charts": [
             {
                 "title": one.title,
                 "note": f"{one.axis[:1].upper()}{one.axis[1:]}; {one.better} is better.",
                 "drawings": [figures.draw(chart, wide=wide) for wide in (True, False)],
             }
-            for one, chart in zip(measures, drawn, strict=True)
+            for one, chart in drawn
         ],
     }
+
+
+def _panels_and_colour(rows: pl.DataFrame, sweep: Sweep) -> tuple[str | None, str | None]:
+    """The axes that panels and colours stand for."""
+    several = _several(rows, sweep)
+    panels = "workload" if "workload" in several else None
+    words = [axis for axis in several if sweep.axes[axis] not in _NUMBERS and axis != panels]
+    return panels, "design" if "design" in words else next(iter(words), None)
+
+
+def _drawn(
+    rows: pl.DataFrame, sweep: Sweep, axes: Sequence[str], measures: Sequence[_Measure]
+) -> list[tuple[_Measure, Chart]]:
+    """The charts over one axis; a chart of zeros is blank, and left out."""
+    panels, colour = _panels_and_colour(rows, sweep)
+    return [(one, _chart(rows, one, axes, panels, colour)) for one in measures if rows[one.column].max()]
 
 
 def _mean(over: Sequence[str], kind: str, *, failed: bool) -> str:
     each = "Each point of a line" if kind == "line" else "Each bar"
     said = f"{each} is the mean over {_listed(over)}." if over else f"{each} is one run."
-    return f"{said} Runs that failed are left out." if failed else said
+    said += " Runs that failed are left out." if failed else ""
+    return f"{said} Error bars are 95 % intervals over the seeds." if "seed" in over else said
 
 
 def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: str | None, colour: str | None) -> Chart:
@@ -183,11 +231,13 @@ def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: s
         _text(of_panel, rows).alias("panel"),
         (pl.col(place) if place else pl.lit("")).alias("x"),
         _text(colour, rows).alias("series"),
+        (pl.col("seed") if "seed" in rows.columns else pl.lit(None)).alias("seed"),
         pl.col(measure.column).cast(pl.Float64).alias("value"),
     )
     # A panel, or a place of bars, without any value is left out.
     known = known.filter(pl.col("value").is_not_null().any().over("x" if bars else "panel"))
     means = known.group_by("panel", "x", "series", maintain_order=True).agg(pl.col("value").mean())
+    halves = _halves(known)
     places = known["x"].unique(maintain_order=True)
     xs = {value: _value(place or "", value) for value in (places if bars else places.sort())}
     return Chart(
@@ -199,9 +249,24 @@ def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: s
         xs=tuple(xs.values()),
         series=tuple(rows.select(_text(colour, rows).alias("series"))["series"].unique(maintain_order=True)),
         marks=tuple(
-            Mark(row["panel"], xs[row["x"]], row["series"], row["value"]) for row in means.iter_rows(named=True)
+            Mark(panel, xs[x], series, value, halves[panel, x, series]) for panel, x, series, value in means.iter_rows()
         ),
     )
+
+
+def _halves(known: pl.DataFrame) -> dict[tuple[Any, ...], float | None]:
+    """Half of the interval over the seeds at each place; None with one seed, and where a seed lacks runs of others."""
+    found: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+    for *place, seed, value in known.select("panel", "x", "series", "seed", "value").iter_rows():
+        of_seed = found.setdefault(tuple(place), {}).setdefault(seed, [])
+        if value is not None:
+            of_seed.append(value)
+    return {place: _half(list(of_seeds.values())) for place, of_seeds in found.items()}
+
+
+def _half(of_seeds: Sequence[Sequence[float]]) -> float | None:
+    alike = len({len(values) for values in of_seeds}) == 1 and all(of_seeds) and len(of_seeds) <= SEEDS_MAX
+    return estimate([fmean(values) for values in of_seeds]).half if alike else None
 
 
 def _text(axis: str | None, rows: pl.DataFrame) -> pl.Expr:

@@ -21,13 +21,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .._engine import InputError
 from ..contract.request import bytes_of
 from ..contract.results import Run
 from ..system.database import Database, create, now, reason
-from ..system.files import unfinished
+from ..system.files import Table, write_table
 from ..verbs.frames import flat
 from .executor import Finished
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """The layout of the file; one that is newer is refused."""
-
-Format = Literal["parquet", "csv"]
 
 _TABLES = """
 CREATE TABLE counterpoint_store (schema INTEGER);
@@ -317,20 +315,8 @@ class Store:
         Raises:
             InputError: it ends in neither `.parquet` nor `.csv`, or cannot be written.
         """
-        import polars as pl
-
         target = Path(path)
-        form = export_format(target)
-        rows = self.rows(sweep)
-        with unfinished(target) as temporary:
-            try:
-                if form == "parquet":
-                    rows.write_parquet(temporary, compression="zstd")
-                else:
-                    rows.write_csv(temporary)
-            except pl.exceptions.PolarsError as error:
-                raise InputError(f"output file '{target}' cannot be written: {reason(error)}") from None
-        return target
+        return write_table(self.rows(sweep), target, export_format(target))
 
     def altered(self, what: str) -> InputError:
         """The error for a store that does not hold what Counterpoint writes."""
@@ -454,13 +440,13 @@ def view_name(sweep: str) -> str:
     return f"sweep_{sweep}"
 
 
-def export_format(path: Path) -> Format:
+def export_format(path: Path) -> Table:
     """The format in which a file of that name is written.
 
     Raises:
         InputError: it ends in neither `.parquet` nor `.csv`.
     """
-    formats: Mapping[str, Format] = {".parquet": "parquet", ".csv": "csv"}
+    formats: Mapping[str, Table] = {".parquet": "parquet", ".csv": "csv"}
     if path.suffix.lower() not in formats:
         raise InputError(f"export file '{path}' must end in .parquet or .csv")
     return formats[path.suffix.lower()]

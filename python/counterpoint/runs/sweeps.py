@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .._engine import InputError
 from ..contract.printed import document
 from ..contract.request import check_numbers, count
+from ..system import units
 from ..system.errors import Interrupted
+from ..system.shown import Shown
 from ..verbs import api, catalogue
 from . import keys, matrix
 from .executor import Executor, Finished, Task
@@ -36,8 +38,8 @@ SweepProgress: TypeAlias = Callable[[int, int, int], object]
 """Called with the number of runs that are done, the total, and how many of the done ones failed."""
 
 
-@dataclass(frozen=True)
-class SweepReport:
+@dataclass(frozen=True, repr=False)
+class SweepReport(Shown):
     """What a call of `sweep` did.
 
     Attributes:
@@ -59,6 +61,12 @@ class SweepReport:
     found: int
     computed: int
     failures: tuple[Failure, ...]
+
+    def __repr__(self) -> str:
+        """What it is about, and what became of its runs."""
+        runs = units.count_of(self.runs, "run")
+        failed = f", {units.number(len(self.failures))} failed" if self.failures else ""
+        return f"<Sweep {units.printable(self.name)}: {units.count_of(self.points, 'point')}, {runs}{failed}>"
 
     def frame(self) -> pl.DataFrame:
         """A row per point: its number, the values of the axes, the figures, and why it failed where it did."""

@@ -14,7 +14,7 @@ from typing import Any, Unpack, cast
 from .._engine import InputError
 from ..contract.options import RunOptions
 from ..contract.printed import document
-from ..contract.request import Variant, bounded, count, given
+from ..contract.request import Variant, bounded, completes, count, given
 from ..runs.computing import computing
 from ..verbs import api, catalogue, comparison
 from . import figures as figures_of
@@ -107,6 +107,7 @@ class Explanation:
         return document(self)
 
 
+@completes(RunOptions)
 def explain(
     first: str | os.PathLike[str],
     second: str | os.PathLike[str],

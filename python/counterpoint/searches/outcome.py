@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..contract.printed import document
 from ..contract.request import literal
+from ..system import units
+from ..system.shown import Shown
 from .document import BuiltIn, FoundCandidate, Learned, OnFront, Refusal, Refusals, SearchDocument, Unfit
 from .front import dominates, front, vector
 from .goals import Goals
@@ -60,8 +62,8 @@ class Points:
         return sum(self.refused.values())
 
 
-@dataclass(frozen=True)
-class SearchReport:
+@dataclass(frozen=True, repr=False)
+class SearchReport(Shown):
     """What a search found.
 
     Attributes:
@@ -87,6 +89,12 @@ class SearchReport:
     points: Points
     complete: bool
     computed: int
+
+    def __repr__(self) -> str:
+        """What it is about, and how many designs it found."""
+        front = units.count_of(len(self.front), "design")
+        candidates = units.count_of(self.valid, "candidate")
+        return f"<Search {units.printable(self.goals.name)}: {front} on the front of {candidates}>"
 
     @cached_property
     def front(self) -> tuple[Judged, ...]:

@@ -8,10 +8,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._engine import InputError
 from .paths import reason
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Table = Literal["parquet", "csv"]
+"""A format of tables for other programs."""
 
 
 def prepare_folder(folder: str | os.PathLike[str]) -> Path:
@@ -28,6 +34,22 @@ def prepare_folder(folder: str | os.PathLike[str]) -> Path:
     except (OSError, ValueError) as error:
         raise _unwritable("output folder", path, error) from None
     return path
+
+
+def check_file(path: str | os.PathLike[str]) -> Path:
+    """`path`, where a file can be written; checked before the work begins.
+
+    Raises:
+        InputError: it is not a file, or its folder is missing or cannot be written to.
+    """
+    found = Path(path)
+    try:
+        _check_replaceable(found)
+        with tempfile.TemporaryFile(dir=found.parent):
+            pass
+    except (OSError, ValueError) as error:
+        raise _unwritable("output file", found, error) from None
+    return found
 
 
 @contextmanager
@@ -68,6 +90,36 @@ def write_text(path: Path, text: str) -> Path:
     """
     with unfinished(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_bytes(path: Path, content: bytes) -> Path:
+    """Writes a file.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    with unfinished(path) as temporary:
+        temporary.write_bytes(content)
+    return path
+
+
+def write_table(frame: pl.DataFrame, path: Path, form: Table) -> Path:
+    """Writes a frame for other programs.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    import polars as pl
+
+    with unfinished(path) as temporary:
+        try:
+            if form == "parquet":
+                frame.write_parquet(temporary, compression="zstd")
+            else:
+                frame.write_csv(temporary)
+        except pl.exceptions.PolarsError as error:
+            raise InputError(f"output file '{path}' cannot be written: {str(error).splitlines()[0]}") from None
     return path
 
 

@@ -22,7 +22,7 @@ from typing import Any, Unpack
 from .. import _engine
 from .._engine import InputError
 from ..contract.options import AnnotationOptions, CrashOptions
-from ..contract.request import ANNOTATIONS, ANNOTATIONS_OF, part, request
+from ..contract.request import ANNOTATIONS, ANNOTATIONS_OF, completes, part, request
 from ..contract.results import Crash, Violation
 from ..contract.results.provisos import RestsOn
 from ..system.errors import Interrupted
@@ -142,6 +142,7 @@ def annotations_of(design: str | os.PathLike[str]) -> Mapping[str, str]:
     return ANNOTATIONS_OF.get(catalogue.form_of(design) or "", {})
 
 
+@completes(AnnotationOptions)
 def annotations(
     design: str | os.PathLike[str],
     workload: str | os.PathLike[str],

@@ -11,7 +11,7 @@ from .. import _engine
 from ..contract import results
 from ..contract.commands import crash_command, with_check_commands, with_commands
 from ..contract.options import CheckOptions, CrashOptions, ReplayOptions, RunOptions, SceneOptions, SingleRunOptions
-from ..contract.request import check_design, count, given, request
+from ..contract.request import check_design, completes, count, given, request
 from ..system.errors import Interrupted
 from ..system.paths import checked_text
 from . import catalogue
@@ -27,6 +27,7 @@ CHECK_TOP = 15
 """How many findings of `check` are measured one by one on a design: the default."""
 
 
+@completes(RunOptions)
 def resolve(
     design: str | os.PathLike[str], workload: str | os.PathLike[str], **options: Unpack[RunOptions]
 ) -> dict[str, Any]:
@@ -48,6 +49,7 @@ def resolve_request(asked: Mapping[str, Any]) -> dict[str, Any]:
     return configuration
 
 
+@completes(SingleRunOptions)
 def run(
     design: str | os.PathLike[str],
     workload: str | os.PathLike[str],
@@ -94,6 +96,7 @@ def simulate(
     return _run_many([dict(asked) for asked in requests], workers, progress, call)
 
 
+@completes(ReplayOptions)
 def replay(
     trace: str | os.PathLike[str],
     designs: Iterable[str | os.PathLike[str]] | None = None,
@@ -126,6 +129,7 @@ def replay(
     return _run_many(asked, workers, progress, call=_engine.replay)
 
 
+@completes(CrashOptions)
 def crash(
     design: str | os.PathLike[str],
     workload: str | os.PathLike[str],
@@ -165,6 +169,7 @@ def crash(
     return results.Crash.from_dict(with_commands(json.loads(answer)))
 
 
+@completes(CheckOptions)
 def check(
     trace: str | os.PathLike[str],
     *,
@@ -195,6 +200,7 @@ def check(
         raise Interrupted from None
 
 
+@completes(SceneOptions)
 def scene(
     design: str | os.PathLike[str],
     workload: str | os.PathLike[str],

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from .. import _engine
 from ..contract.options import CommonOptions, RunOptions
-from ..contract.request import Size, bounded, bytes_of, request
+from ..contract.request import Size, bounded, bytes_of, completes, request
 from . import catalogue
 from .api import Progress, simulate
 from .frames import check_baseline, frame
+from .interval import check_seeds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,12 +89,14 @@ _EXPERIMENTS = {
 }
 
 
+@completes(CommonOptions)
 def run_matrix(
     designs: Iterable[str | os.PathLike[str]] | None = None,
     workloads: Iterable[str | os.PathLike[str]] | None = None,
     *,
     tx_size: Size | Sequence[Size] | None = None,
     cores: int | Sequence[int] | None = None,
+    seeds: int = 1,
     workers: int = 0,
     progress: Progress | None = None,
     **options: Unpack[CommonOptions],
@@ -108,6 +111,8 @@ def run_matrix(
         cores: number of cores, or several; default `EASY_PM_CORES` on `easy-pm`, elsewhere 1. With neither of the two,
             `sepencr` takes `SEPENCR_TX_SIZES` with one core, and the smallest of them with each of `SEPENCR_CORES`;
             with one of the two, the first of the other. A trace has no size and one core.
+        seeds: with how many seeds each is simulated, from `seed` on. Tables and charts of several have means with
+            intervals.
         workers: simulations at a time; 0 is one per processor, and there are never more. The results do not depend
             on it.
         progress: told how far the simulations are.
@@ -139,13 +144,17 @@ def run_matrix(
                 "machine": machine,
                 "tx_size": size,
                 "cores": number,
+                **seeded,
             },
         )
-        for (size, number), workload, design in product(_points(experiment, tx_size, cores), works, names)
+        for seeded, (size, number), workload, design in product(
+            seeds_of(seeds, options.get("seed")), _points(experiment, tx_size, cores), works, names
+        )
     ]
     return simulate(asked, workers=workers, progress=progress)
 
 
+@completes(CommonOptions)
 def compare(
     designs: Iterable[str | os.PathLike[str]] | None = None,
     workloads: Iterable[str | os.PathLike[str]] | None = None,
@@ -153,6 +162,7 @@ def compare(
     baseline: str | os.PathLike[str] | None = None,
     tx_size: Size | Sequence[Size] | None = None,
     cores: int | Sequence[int] | None = None,
+    seeds: int = 1,
     workers: int = 0,
     progress: Progress | None = None,
     **options: Unpack[CommonOptions],
@@ -171,8 +181,22 @@ def compare(
     """
     names = list(COMPARE_DESIGNS if designs is None else designs)
     chosen = baseline_of(names, baseline)
-    runs = run_matrix(names, workloads, tx_size=tx_size, cores=cores, workers=workers, progress=progress, **options)
+    runs = run_matrix(
+        names, workloads, tx_size=tx_size, cores=cores, seeds=seeds, workers=workers, progress=progress, **options
+    )
     return frame(runs, chosen)
+
+
+def seeds_of(count: int, first: int | None) -> list[dict[str, int]]:
+    """The option of each of several seeds, from the first on; none for the engine's default alone.
+
+    Raises:
+        InputError: there can be no interval over so many.
+    """
+    if check_seeds(count) == 1:
+        return [{}]
+    begin = 1 if first is None else first
+    return [{"seed": seed} for seed in range(begin, begin + count)]
 
 
 def baseline_of(designs: Sequence[str | os.PathLike[str]], baseline: str | os.PathLike[str] | None) -> str:

@@ -4,7 +4,8 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
 `transaction_latency_ns.mean` is `transaction_latency_ns_mean`), and these:
 
 - `form`: the form of the program that the design runs.
-- `baseline`: the design that the next columns are relative to, on the same machine, workload, size and number of cores.
+- `baseline`: the design that the next columns are relative to, with the same machine, workload, size, number of cores
+  and seed.
 - `relative_latency`, `relative_throughput`, `relative_writes`, `relative_write_bytes`: the run's figure over the
   baseline's. Writes are counted, whatever their length; bytes tell a write of 72 from one of 64.
 - `relative_simulated_time`: the simulated time of the whole run over the baseline's, which a recorded program without
@@ -38,18 +39,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from .. import _engine
 from .._engine import InputError
 from ..system import units
+from .interval import Estimate, estimate
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..contract.results import Run
+    from ..contract.results import LineRun, Run
 
 Row: TypeAlias = dict[str, Any]
 
-POINT = ("machine", "workload", "tx_size", "cores")
+POINT = ("machine", "workload", "tx_size", "cores", "seed")
 """What two runs must share to be compared."""
 
-_PROGRAM = ("machine", "workload", "tx_size")
+_PROGRAM = ("machine", "workload", "tx_size", "seed")
 """What two runs must share for their throughputs to be compared over numbers of cores."""
 
 _RESTS_ON = {
@@ -117,6 +119,13 @@ def frame(runs: Iterable[Run], baseline: str | None = None) -> pl.DataFrame:
     return table.select(pl.exclude(*last), *last)
 
 
+def line_frame(runs: Iterable[LineRun]) -> pl.DataFrame:
+    """One row per replay of memory lines, with the keys of `replay --json` joined by underscores as columns."""
+    import polars as pl
+
+    return pl.DataFrame([flat(run.document) for run in runs], infer_schema_length=None)
+
+
 def compared(runs: Iterable[Run], baseline: str | None = None) -> list[Row]:
     """The rows of `frame`. The tables of the command line are made of these: Polars takes longer to load."""
     rows = [_row(run.document) for run in runs]
@@ -177,27 +186,47 @@ class Block:
 
     Attributes:
         workload: its name; a trace goes by its file name.
-        rows: for every design and measure, the figure at each size or number of cores, ascending.
+        rows: for every design and measure, the figure over the seeds at each size or number of cores, ascending.
     """
 
     workload: str
-    rows: list[tuple[str, list[list[float | None]]]]
+    rows: list[tuple[str, list[list[Estimate | None]]]]
 
 
 def along(rows: Sequence[Row], axis: Literal["cores", "tx_size"], measures: Sequence[str]) -> list[Block]:
     """Columns of a comparison along one axis, the other fixed; the mean over several workloads comes last."""
     places = steps(rows, axis)
     works, designs = distinct(rows, "workload"), distinct(rows, "design")
-    found = {(row["workload"], row["design"], row[axis], measure): row[measure] for row in rows for measure in measures}
 
     def block(name: str, among: list[str]) -> Block:
-        def values(design: str, measure: str) -> list[float | None]:
-            return [mean([found.get((work, design, place, measure)) for work in among]) for place in places]
+        def values(design: str, measure: str) -> list[Estimate | None]:
+            of = [row for row in rows if row["design"] == design]
+            return [over_seeds([row for row in of if row[axis] == place], measure, among) for place in places]
 
         return Block(name, [(design, [values(design, measure) for measure in measures]) for design in designs])
 
     blocks = [block(PurePath(work).name, [work]) for work in works]
     return [*blocks, block("mean", works)] if len(works) > 1 else blocks
+
+
+def over_seeds(rows: Sequence[Row], column: str, workloads: Sequence[str]) -> Estimate | None:
+    """A figure of one design at one point, over the seeds: the mean over the workloads; None where one lacks it."""
+    found = {(row["workload"], row["seed"]): row.get(column) for row in rows}
+    seeds = distinct(rows, "seed")
+    means = [mean([found.get((work, seed)) for work in workloads]) for seed in seeds]
+    known = [value for value in means if value is not None]
+    return estimate(known) if known and len(known) == len(means) else None
+
+
+def seeds_told(rows: Iterable[Row]) -> str:
+    """The seeds of a comparison in a line; with several, what an interval is."""
+    seeds = distinct(rows, "seed")
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    listed = (
+        f"{seeds[0]} to {seeds[-1]}" if seeds == list(range(seeds[0], seeds[-1] + 1)) else ", ".join(map(str, seeds))
+    )
+    return f"mean over the seeds {listed} ± half of the 95 % interval"
 
 
 def steps(rows: Iterable[Row], axis: Literal["cores", "tx_size"]) -> list[int]:

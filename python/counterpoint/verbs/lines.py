@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from .. import _engine
 from ..contract.options import LineOptions
-from ..contract.request import count, request
+from ..contract.request import completes, count, request
 from ..contract.results import LineRun
 from ..system.errors import Interrupted
 from ..system.paths import checked_text
@@ -28,6 +28,7 @@ def is_line_trace(trace: str | os.PathLike[str]) -> bool:
     return _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines"
 
 
+@completes(LineOptions)
 def replay_lines(
     trace: str | os.PathLike[str],
     designs: Iterable[str | os.PathLike[str]] | None = None,

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from .. import _engine
 from ..contract.options import RecoveryOptions
-from ..contract.request import bounded, check_design, given
+from ..contract.request import bounded, check_design, completes, given
 from ..contract.results import RecoveryCost
 from ..system.errors import Interrupted
 from . import api, catalogue
@@ -19,6 +19,7 @@ RECOVERY_MEMORY = ("16GiB", "64GiB", "256GiB", "1TiB", "4TiB", "16TiB")
 """The default sizes of memory of `recovery`."""
 
 
+@completes(RecoveryOptions)
 def recovery(
     designs: Sequence[str | os.PathLike[str]],
     *,

@@ -9,10 +9,14 @@ import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
+from ...system import units
+from ...system.shown import Shown, drawer
 from .documents import build, fits
 from .provisos import RestsOn
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from .verdicts import Violation
 
 
@@ -42,10 +46,27 @@ class Document:
         return copy.deepcopy(dict(self.document))
 
 
-class Run(Document):
+class Run(Document, Shown):
     """One simulation."""
 
     __slots__ = ()
+
+    design: str
+    workload: str
+    machine: str
+    stats: Any
+
+    def __repr__(self) -> str:
+        """What it is about, and its two main figures."""
+        latency = self.stats.transaction_latency_ns.mean
+        shown = "" if latency is None else f"latency {units.time(latency)}, "
+        writes = units.count_of(self.stats.nvm.writes, "line write")
+        return f"<Run of {self.design} on {units.name_of(self.workload)}, machine {self.machine}: {shown}{writes}>"
+
+    def frame(self) -> pl.DataFrame:
+        """One row with its figures, as `cp.frame` gives it."""
+        frame: pl.DataFrame = drawer().frame(self)
+        return frame
 
     @staticmethod
     def _laid_out(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,12 +106,25 @@ class Finding:
         return self.class_ == "correctness"
 
 
-class Crash(Document, RestsOn):
+class Crash(Document, RestsOn, Shown):
     """The auditors' verdict."""
 
     __slots__ = ()
 
+    design: str
+    workload: str
+    holds: bool | None
+    crash_points: int
+    recovered: int
+    violation_count: int
     violations: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        """What it is about, and the verdict."""
+        said = {True: "holds", False: "does not hold", None: "no verdict"}[self.holds]
+        crashes = units.count_of(self.crash_points, "crash", "es")
+        broken = "" if self.holds is not False else f", {units.count_of(self.violation_count, 'violation')}"
+        return f"<Crash of {self.design} on {units.name_of(self.workload)}: {said} in {crashes}{broken}>"
 
     @property
     def examples(self) -> tuple[Violation, ...]:

@@ -362,7 +362,7 @@ class LineCost(behaviour.LineCost):
     fence_stall_ns: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run(behaviour.Run):
     """One simulation's figures: `run --json`.
 

@@ -541,7 +541,7 @@ class CrashHost:
     points_per_second: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Crash(behaviour.Crash):
     """The report of a crash exploration.
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from .._engine import InputError
+from ..contract.request import count
 
 _T = (
     12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
@@ -15,6 +18,18 @@ _T = (
 """The 97.5 % quantile of Student's t distribution for 1 to 30 degrees of freedom."""
 
 SEEDS_MAX = len(_T) + 1
+
+
+def check_seeds(asked: object) -> int:
+    """`asked`, a number of seeds that there can be an interval over, or 1.
+
+    Raises:
+        InputError: it is none.
+    """
+    found = count("seeds", asked)
+    if not 1 <= found <= SEEDS_MAX:
+        raise InputError(f"seeds is {found}; it must be a whole number from 1 to {SEEDS_MAX}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -38,6 +53,14 @@ class Estimate:
     def high(self) -> float:
         """The upper end of the interval."""
         return self.mean + (self.half or 0.0)
+
+    def meets(self, other: Estimate) -> bool:
+        """Whether the intervals of two values meet, so that these do not differ."""
+        return self.low <= other.high and other.low <= self.high
+
+    def shown(self, show: Callable[[float | None], str]) -> str:
+        """In the words of what shows one value."""
+        return show(self.mean) if self.half is None else f"{show(self.mean)} ± {show(self.half)}"
 
     def said(self, digits: int) -> str:
         """As people read it."""
