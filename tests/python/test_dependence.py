@@ -60,7 +60,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures 13 and 14 of secpm on two workloads, and four of the decisions."""
     full = paper("secpm")
     kept = [spec for spec in full.decisions if spec.name in (OVERTAKE, UNWRITTEN, HIGH, LOW)]
-    kept = [replace(spec, rows=tuple({spec.rows[0], (12,)})) if spec.name == HIGH else spec for spec in kept]
+    rows = {HIGH: ((8,), (12,)), UNWRITTEN: ((True,), (False,))}
+    kept = [replace(spec, rows=rows.get(spec.name, spec.rows)) for spec in kept]
 
     def of(name: str) -> Paper:
         return replace(full, decisions=tuple(kept)) if name == "secpm" else declared.paper(name)

@@ -32,6 +32,7 @@ _CALLS = {
     "litmus": ["litmus", "torn-pair"],
     "designs": ["designs", "secpm"],
     "cite": ["cite", "secpm", "btree", *_SMALL],
+    "man": ["man", "crash"],
 }
 """Calls of all commands that take values, each with its arguments first."""
 

@@ -45,7 +45,7 @@ OF_A_PAPER = {"reproduce", "calibrate"}
 """Commands that take each paper's own machine."""
 
 OF_ONE = {"run", "crash", "check", "annotations", "record", "cite"}
-LISTS = {"designs", "parts", "workloads", "machines", "faults", "include"}
+LISTS = {"designs", "parts", "workloads", "machines", "faults", "include", "man"}
 
 
 @pytest.fixture(autouse=True)
