@@ -273,16 +273,20 @@ def test_what_the_others_leave_undecided_counts_with_every_choice() -> None:
 
 
 def test_points_that_may_be_alike_are_drawn_over_all_decisions_at_once() -> None:
-    space = Space((decision("s", 3),), {"p": (decision("a", 4), decision("b", 4), decision("c", 4))})
+    own = (decision("a", 4), decision("b", 4), decision("c", 4))
+    space = Space((decision("s", 3),), {"p": own, "q": (decision("d", 3),)})
 
-    def formula(_: str, chosen: Mapping[str, int], __: int) -> Mapping[str, float]:
+    def formula(paper: str, chosen: Mapping[str, int], _: int) -> Mapping[str, float]:
+        if paper == "q":
+            return {"q.f1.x": 0.5}
         return {"p.f1.x": 0.5 + 0.4 * (chosen["a"] == 2) - 0.0005 * (chosen["b"] == 3)}
 
     def drawn(seed: int) -> set[Point]:
         pool = Pool(space, papers := Papers(space, formula))
-        pool.evaluate([(0, 2, 0, 0)], LONG)
-        descent.draw_alike(pool, ONE, (0, 2, 0, 0), seed)
-        return {ask.point for ask in of_level(papers, LONG)}
+        pool.evaluate([(0, 2, 0, 0, 0)], LONG)
+        descent.draw_alike(pool, ONE, (0, 2, 0, 0, 0), "p", seed)
+        assert {ask.point[-1] for ask in pool.outcomes if ask.paper == "q"} == {0}, "its choices say nothing of the other"
+        return {ask.point for ask in of_level(papers, LONG) if ask.paper == "p"}
 
     points = drawn(1)
     assert len(points) > 8
@@ -514,6 +518,7 @@ def test_choice_without_effect_goes_back_to_its_start() -> None:
     ranking = pool.ranking(ONE, CONFIRMED)
     assert (ranking.best(), ranking.plainest(0.001, 10)) == (point, found)
     assert ranking.plainest(0.0005, 10) == point
+    assert (2, 3, 0, 1) not in {ask.point for ask in pool.outcomes if ask.scale == LONG.scale}, "in short it costs"
 
 
 def test_the_better_of_some_points_is_the_first_of_equals() -> None:

@@ -76,7 +76,7 @@ class CrossValidation:
 
     def predicted_of(self, paper: str, weight: float) -> float:
         """How well claims of one paper that were left out are met under a weight, each counted alike."""
-        of_paper = [fold for fold in self.under(weight) if fold.left_out.partition(".")[0] == paper]
+        of_paper = [fold for fold in self.under(weight) if paper_of(fold.left_out) == paper]
         return _mean(fold.predicted for fold in of_paper for _ in range(fold.counted))
 
     def fitted(self, weight: float) -> float:
@@ -92,6 +92,11 @@ def folds_of(claims: Sequence[str]) -> dict[str, frozenset[str]]:
     if len(figures) < 2:
         return {claim: frozenset([claim]) for claim in claims}
     return {figure: frozenset(found) for figure, found in figures.items()}
+
+
+def paper_of(name: str) -> str:
+    """The paper of a claim or of a figure."""
+    return name.partition(".")[0]
 
 
 def without(left_out: str, claims: Sequence[str], conditions: Sequence[str], weight: float) -> Objective:

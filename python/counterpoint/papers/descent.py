@@ -78,31 +78,34 @@ def descend(
     return found
 
 
-def draw_alike(pool: Pool, objective: Objective, point: Point, seed: int) -> None:
+def draw_alike(pool: Pool, objective: Objective, point: Point, paper: str, seed: int) -> None:
     """Evaluates points at more length that an objective may not tell from a point: with any of the choices that change
-    nothing in short, of every decision at once."""
-    variations = pool.variations(point)
+    nothing in short, of every decision at once that bears on a paper."""
+    variations = pool.variations(point, pool.space.bearing_on(paper))
     least = pool.value(objective, point, SHORT) - NOTHING
     choices: dict[int, list[int]] = {}
     for which, choice, varied in variations:
         if pool.value(objective, varied, SHORT) >= least:
             choices.setdefault(which, []).append(choice)
     chance = random.Random(f"{seed}/alike")
-    drawn = [tuple(chance.choice(choices[which]) for which in range(len(point))) for _ in range(DRAWN)]
+    drawn = [tuple(chance.choice(choices.get(which, [own])) for which, own in enumerate(point)) for _ in range(DRAWN)]
     pool.evaluate(drawn, LONG)
 
 
 def _back(pool: Pool, objective: Objective, point: Point, kept: Collection[int]) -> Point:
-    """A point with every decision at its start again that is as good there, one after the other."""
+    """A point with every decision at its start again that is as good there, in short and then, one after the other, at
+    more length."""
+    back = {which: place for which, place in enumerate(pool.space.start) if which not in kept and place != point[which]}
+    pool.evaluate((changed(point, *change) for change in back.items()), SHORT)
+    least = pool.value(objective, point, SHORT) - NOTHING
     found, value = point, pool.value(objective, point, LONG)
-    for which, place in enumerate(pool.space.start):
-        if which in kept:
+    for change in back.items():
+        if pool.value(objective, changed(point, *change), SHORT) < least:
             continue
-        tried = changed(found, which, place)
-        if tried != found:
-            pool.evaluate([tried], LONG)
-            if pool.value(objective, tried, LONG) >= value - NOTHING:
-                found = tried
+        tried = changed(found, *change)
+        pool.evaluate([tried], LONG)
+        if pool.value(objective, tried, LONG) >= value - NOTHING:
+            found = tried
     return found
 
 

@@ -15,7 +15,7 @@ from .._engine import InputError
 from ..searches.propose import Parzen
 from ..searches.space import Point, changed
 from . import crossvalidate, descent
-from .crossvalidate import CrossValidation
+from .crossvalidate import CrossValidation, paper_of
 from .decisions import DecisionSpec
 from .pool import CONFIRMED, LONG, NOTHING, SHORT, Evaluate, Level, Objective, Pool, Space
 
@@ -100,7 +100,7 @@ def explore(
     for fold in validation.under(validation.weight):
         objective = crossvalidate.without(fold.left_out, claims, conditions, fold.weight)
         ends.append(_descend(pool, objective, fold.best, space.start, thorough=False))
-        descent.draw_alike(pool, objective, ends[-1], seed)
+        descent.draw_alike(pool, objective, ends[-1], paper_of(fold.left_out), seed)
     validation = crossvalidate.cross_validate(pool, claims, conditions=conditions)
     assert validation is not None, "there was one among fewer points"
     # From here on the folds stay as they are: what follows looks at all claims.

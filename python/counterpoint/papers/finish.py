@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ..searches.space import Point, changed
-from .crossvalidate import mean_of
+from .crossvalidate import mean_of, paper_of
 from .model import Claim
 from .pool import FIGURES, LONG, SHORT, WHOLE, Level, Objective, Pool
 
@@ -78,7 +78,7 @@ def promising(pool: Pool, objective: Objective, point: Point, missed: Collection
     """What meets one of some claims in short and costs little there: of each decision the best such choice, and each
     pair of these with the best other choice of another decision. Only decisions count that bear on papers of these
     claims."""
-    bearing = {which for claim in missed for which in pool.space.bearing_on(claim.partition(".")[0])}
+    bearing = {which for claim in missed for which in pool.space.bearing_on(paper_of(claim))}
     variations = [one for one in pool.variations(point) if one[2] != point and one[0] in bearing]
     least = pool.value(objective, point, SHORT) - LITTLE
 
