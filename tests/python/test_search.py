@@ -285,7 +285,8 @@ def test_points_that_may_be_alike_are_drawn_over_all_decisions_at_once() -> None
         pool = Pool(space, papers := Papers(space, formula))
         pool.evaluate([(0, 2, 0, 0, 0)], LONG)
         descent.draw_alike(pool, ONE, (0, 2, 0, 0, 0), "p", seed)
-        assert {ask.point[-1] for ask in pool.outcomes if ask.paper == "q"} == {0}, "its choices say nothing of the other"
+        others = {ask.point[-1] for ask in pool.outcomes if ask.paper == "q"}
+        assert others == {0}, "its choices say nothing of the other paper"
         return {ask.point for ask in of_level(papers, LONG) if ask.paper == "p"}
 
     points = drawn(1)
