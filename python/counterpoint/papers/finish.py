@@ -79,7 +79,7 @@ def promising(pool: Pool, objective: Objective, point: Point, missed: Collection
     pair of these with the best other choice of another decision. Only decisions count that bear on papers of these
     claims."""
     bearing = {which for claim in missed for which in pool.space.bearing_on(paper_of(claim))}
-    variations = [one for one in pool.variations(point) if one[2] != point and one[0] in bearing]
+    variations = [one for one in pool.variations(point, bearing) if one[2] != point]
     least = pool.value(objective, point, SHORT) - LITTLE
 
     def value(one: Point) -> float:
