@@ -23,7 +23,7 @@ from conftest import Cli
 import counterpoint as cp
 from counterpoint.cli import main
 from counterpoint.contract.request import literal
-from counterpoint.papers import asking, calibrate, claims, declared, evaluate, reproduce, sensitivity
+from counterpoint.papers import asking, calibrate, claims, declared, evaluate, evaluations, reproduce, sensitivity
 from counterpoint.papers.decisions import DecisionSpec, Simulator, read, simulator_of, simulators
 from counterpoint.papers.declared import PAPERS, Paper, Scale, experiments, paper
 from counterpoint.papers.evaluate import Outcome, Setting, simulate
@@ -302,9 +302,37 @@ def test_a_search_with_the_engine_from_end_to_end(whole: Searched, cli: Cli, tmp
     }
     assert not (tmp_path / "docs" / "assumptions.md").exists(), "which is about all papers"
 
+    simulator = calibrate.cited_by(TINY)[0]
+    known = evaluations.read(calibrate.space_of(simulator), tmp_path / "docs" / "calibration" / "tiny.parquet")
+    repeated = calibrate.repeated(simulator, known, budget=10)
+    assert json.loads(json.dumps(repeated.to_dict())) == document
+    assert calibration_page.page(repeated) == page
+    known.popitem()
+    with pytest.raises(cp.InputError, match=f"no evaluation is known of {TINY} with"):
+        calibrate.repeated(simulator, known, budget=10)
+
     again = cli(*search_in(tmp_path), "--workers", "1")
     assert json.loads(again.out)["calibrations"] == [document], "nothing depends on workers"
     assert simulations(store) == kept, "nor is anything simulated twice"
+
+
+def test_evaluations_that_cannot_be_read_are_one_sentence(tmp_path: Path) -> None:
+    (simulator,) = (one for one in simulators() if TINY in one.papers)
+    space = calibrate.space_of(simulator)
+    path = tmp_path / "some.parquet"
+    with pytest.raises(cp.InputError, match=r"evaluations '.*' cannot be read: no such file"):
+        evaluations.read(space, path)
+    path.write_text("paper\n")
+    with pytest.raises(cp.InputError, match=r"evaluations '.*' cannot be read: "):
+        evaluations.read(space, path)
+    ask = Ask(TINY, space.start[: len(space.decisions_of(TINY))], "short", (1,))
+    evaluations.write(space, {ask: Outcome({}, "refused")}, path)
+    assert evaluations.read(space, path) == {ask: Outcome({}, "refused")}
+    frame = pl.read_parquet(path)
+    for values, what in (({}, "controller.policy"), ({**json.loads(frame["values"][0]), "device.colour": 1}, "device.colour")):
+        frame.with_columns(values=pl.lit(json.dumps(values))).write_parquet(path)
+        with pytest.raises(cp.InputError, match=rf"{TINY} has other decisions now: .*{what}"):
+            evaluations.read(space, path)
 
 
 @pytest.mark.engine

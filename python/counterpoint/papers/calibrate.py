@@ -27,7 +27,7 @@ from .evaluate import Outcome, Setting, conditions_of, judged_claims, simulate
 from .explore import HALVED, check_libraries, explore
 from .finish import Finalist
 from .model import Claim
-from .pool import CONFIRMED, DIGITS, LONG, SEEDS, SHORT, Ask, Piece, Pool, Space, first_ask
+from .pool import CONFIRMED, DIGITS, LONG, SEEDS, SHORT, Ask, Evaluate, Piece, Pool, Space, first_ask
 from .reproduce import names_of
 from .sensitivity import Varied
 
@@ -261,7 +261,27 @@ def calibrate(
     spaces = {simulator: space_of(simulator) for simulator in cited}
     meter = _Meter(progress, sum(_expected(space, budget) for space in spaces.values()))
     with computing(store, workers=workers) as computer:
-        return tuple(_calibrate(one, space, budget, seed, computer, meter) for one, space in spaces.items())
+        return tuple(
+            _calibrate(one, space, budget, seed, _simulating(space, computer, meter), meter)
+            for one, space in spaces.items()
+        )
+
+
+def repeated(simulator: Simulator, known: Mapping[Ask, Outcome], *, budget: int, seed: int = 1) -> Calibration:
+    """A search whose evaluations are known (`evaluations`), without a simulation.
+
+    Raises:
+        InputError: it asks for another one: the search or its claims are not what they were.
+    """
+    space = space_of(simulator)
+
+    def evaluate(asked: Sequence[Ask]) -> list[Outcome]:
+        for ask in asked:
+            if ask not in known:
+                raise InputError(f"no evaluation is known of {ask.paper} with {space.values(ask.paper, ask.point)}")
+        return [known[ask] for ask in asked]
+
+    return _calibrate(simulator, space, budget, seed, evaluate, _Meter(None, 0))
 
 
 def cited_by(asked: str | Sequence[str]) -> list[Simulator]:
@@ -290,10 +310,8 @@ def _preset(space: Space) -> Point:
     )
 
 
-def _calibrate(
-    simulator: Simulator, space: Space, budget: int, seed: int, computer: Computer, meter: _Meter
-) -> Calibration:
-    end = meter.done + _expected(space, budget)
+def _simulating(space: Space, computer: Computer, meter: _Meter) -> Evaluate:
+    """Evaluates by simulating, with progress."""
 
     def evaluate(asked: Sequence[Ask]) -> list[Outcome]:
         settings = [Setting(ask.paper, space.values(ask.paper, ask.point), ask.seeds, ask.scale) for ask in asked]
@@ -302,6 +320,13 @@ def _calibrate(
         meter.show()
         return outcomes
 
+    return evaluate
+
+
+def _calibrate(
+    simulator: Simulator, space: Space, budget: int, seed: int, evaluate: Evaluate, meter: _Meter
+) -> Calibration:
+    end = meter.done + _expected(space, budget)
     claims = [claim for name in space.own for claim in judged_claims(name)]
     conditions = [one for name in space.own for one in conditions_of(name)]
     found = explore(space, evaluate, claims, budget=budget, seed=seed, conditions=conditions)

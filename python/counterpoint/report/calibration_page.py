@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ..papers import evaluations
 from ..papers.asking import set_now
 from ..papers.calibrate import Calibration
 from ..papers.crossvalidate import mean_of
@@ -25,8 +26,9 @@ _BEST = 10
 def write_pages(found: Sequence[Calibration], folder: Path) -> list[Path]:
     """Writes what searches found into a folder, and returns the paths.
 
-    These are `calibration/SIMULATOR.md` and `calibration/SIMULATOR.csv` for each search and, if the folder has the
-    latter of all simulators, `assumptions.md` with its picture `img/assumptions.svg`.
+    These are, in `calibration`, `SIMULATOR.md`, the scores `SIMULATOR.csv` and the evaluations `SIMULATOR.parquet` for
+    each search and, if the folder has the scores of all simulators, `assumptions.md` with its picture
+    `img/assumptions.svg`.
 
     Raises:
         InputError: the folder cannot be written to, or a file of scores that is there is damaged.
@@ -36,6 +38,7 @@ def write_pages(found: Sequence[Calibration], folder: Path) -> list[Path]:
     for one in found:
         written.append(write_text(pages / f"{one.simulator.name}.md", page(one)))
         written.append(assumptions.write_scores(one, pages / f"{one.simulator.name}.csv"))
+        written.append(evaluations.write(one.space, one.pool.outcomes, pages / f"{one.simulator.name}.parquet"))
     return written + assumptions.write_assumptions(folder)
 
 
