@@ -19,7 +19,8 @@ version = release = tomllib.loads((_ROOT / "Cargo.toml").read_text())["workspace
 html_title = f"{project} {version}"
 html_short_title = project
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "sidebar", "outside"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions += ["sidebar", "outside", "accessible"]  # beside this file
 sidebar = tomllib.loads((_HERE / "sidebar.toml").read_text())
 root_doc = "docs/index"
 include_patterns = [
@@ -46,6 +47,7 @@ napoleon_use_ivar = True
 
 html_theme = "furo"
 html_static_path = ["static"]
+html_favicon = "static/icon.svg"
 html_css_files = ["site.css"]
 html_js_files = ["scroll.js"]
 templates_path = ["templates"]
