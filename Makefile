@@ -165,6 +165,23 @@ lint-python: venv
 docs: ## Build the engine's reference, in target/doc.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
+.PHONY: site
+site: engine $(STAMPS)/site ## Build the documentation as a site, in target/site: search, guides, reference.
+	rm -rf target/site
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto --conf-dir site --doctree-dir target/site-doctrees . target/site
+
+AXE := target/axe/node_modules/axe-core/axe.min.js
+
+.PHONY: test-site
+test-site: site chromium $(AXE) ## Open every page of the site in a browser: it asks for nothing else, and everybody can read it.
+	PYTHONPATH=tests $(BIN)/python tests/site/check.py target/site $(AXE)
+
+$(AXE): tests/site/package.json tests/site/package-lock.json
+	@command -v npm >/dev/null || tests/packages.sh "the tests of the site" npm
+	install -D -m 644 -t target/axe $^
+	npm ci --prefix target/axe --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
 .PHONY: pages
 pages: engine ## Write the parts of README and docs/ that follow from the program.
 	$(BIN)/python tests/contract.py
@@ -233,6 +250,7 @@ fmt: venv ## Format everything.
 .PHONY: lock
 lock: venv ## Choose the newest versions of the Python packages and lock them.
 	$(LOCK) --group dev pyproject.toml -o requirements/dev.lock
+	$(LOCK) --group site -c requirements/dev.lock -o requirements/site.lock
 	echo uv | $(LOCK) - -o requirements/uv.lock
 	echo ziglang | $(LOCK) - -o requirements/release.lock
 
@@ -263,6 +281,10 @@ $(STAMPS)/packages: requirements/uv.lock requirements/dev.lock
 # The compiler of a release takes as much space as everything else together.
 $(STAMPS)/release: $(STAMPS)/packages requirements/release.lock
 	$(call INSTALL,requirements/release.lock)
+	touch $@
+
+$(STAMPS)/site: $(STAMPS)/packages requirements/site.lock
+	$(call INSTALL,requirements/site.lock)
 	touch $@
 
 $(STAMPS)/engine: $(STAMPS)/packages $(ENGINE_SOURCES)

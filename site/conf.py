@@ -10,11 +10,11 @@ _HERE = Path(__file__).parent
 _ROOT = _HERE.parent
 sys.path.insert(0, str(_HERE))
 
-repository = ""
-"""Where the sources can be read, up to the path of a file. Without it, pages show the path of a file of the sources."""
+_PACKAGE = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
+repository = _PACKAGE.get("urls", {}).get("Repository", "")
 
 project = "Counterpoint"
-author = "The Counterpoint developers"
+author = _PACKAGE["authors"][0]["name"]
 version = release = tomllib.loads((_ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 html_title = f"{project} {version}"
 html_short_title = project
@@ -25,7 +25,7 @@ sidebar = tomllib.loads((_HERE / "sidebar.toml").read_text())
 root_doc = "docs/index"
 include_patterns = [
     "*.md",
-    "docs/**.md",
+    "docs/**/*.md",
     "examples/README.md",
     "integrations/*/README.md",
     "site/*.md",

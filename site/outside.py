@@ -1,7 +1,7 @@
 """Links to files of the repository that are no pages of the site.
 
-What lies beside the pages is copied: schemas, tables of results, examples. Everything else is where the sources can be
-read (`repository` in `conf.py`); if that has no address, its path is shown.
+What lies beside the pages is copied: schemas, tables of results, examples. Everything else is in the repository, at the
+address that `pyproject.toml` has; without one, its path is shown.
 """
 
 from __future__ import annotations
@@ -26,25 +26,26 @@ class Outside(SphinxTransform):
     def apply(self, **_: Any) -> None:
         """Looks at every link of a page."""
         for link in list(self.document.findall(_is_link)):
-            target = link["reftarget"]
-            inside = Path(self.env.srcdir)
-            if link.get("refdomain") == "doc":
-                path = Path(self.env.doc2path(target, base=False)) if target else Path()
-                if target in self.env.found_docs:
-                    continue
-            else:
-                folder = (inside / self.env.doc2path(self.env.docname, base=False)).parent
-                path = Path(os.path.relpath(folder / target.partition("#")[0], inside))
-                copied = isinstance(link, addnodes.download_reference) and path.parts[0] in _COPIED
-                if copied or not (inside / path).exists() or path == Path():
-                    continue
-            link.replace_self(self._elsewhere(path, link))
+            path = self._path(link)
+            if path is not None:
+                link.replace_self(self._elsewhere(path, link.astext()))
 
-    def _elsewhere(self, path: Path, link: nodes.Element) -> list[nodes.Node]:
-        repository: str = self.config.repository
-        said = link.astext()
-        if repository:
-            return [nodes.reference("", "", nodes.inline("", said), refuri=f"{repository}/{path}", internal=False)]
+    def _path(self, link: nodes.Element) -> Path | None:
+        """The path, from the root, of what a link leads to, if that is there and neither a page nor copied."""
+        target: str = link["reftarget"]
+        if link.get("refdomain") == "doc":
+            return None if target in self.env.found_docs else Path(self.env.doc2path(target, base=False))
+        root = Path(self.env.srcdir)
+        page = root / self.env.doc2path(self.env.docname, base=False)
+        named = target.partition("#")[0]
+        path = Path(os.path.relpath(page.parent / named, root))
+        is_copied = isinstance(link, addnodes.download_reference) and path.parts[0] in _COPIED
+        return path if named and not is_copied and (root / path).exists() else None
+
+    def _elsewhere(self, path: Path, said: str) -> list[nodes.Node]:
+        address: str = self.config.repository
+        if address:
+            return [nodes.reference("", said, refuri=f"{address}/blob/HEAD/{path}", internal=False)]
         shown = nodes.literal("", str(path))
         if said.rstrip("/") in {str(path), path.name}:
             return [shown]
