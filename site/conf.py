@@ -25,6 +25,7 @@ sidebar = tomllib.loads((_HERE / "sidebar.toml").read_text())
 root_doc = "docs/index"
 include_patterns = [
     "*.md",
+    "docs/*.md",
     "docs/**/*.md",
     "examples/README.md",
     "integrations/*/README.md",

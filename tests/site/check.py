@@ -50,8 +50,12 @@ class Reader:
         self.tab.on("console", lambda message: self._say(message.text))
         self.tab.on("pageerror", lambda error: self._say(str(error)))
 
+    def address(self, page: str) -> str:
+        """The address of a page."""
+        return f"{self._origin}/{page}"
+
     def _of_site(self, url: str) -> bool:
-        return url.startswith((f"{self._origin}/", "data:"))
+        return url.startswith((self.address(""), "data:"))
 
     def _say(self, what: str) -> None:
         self.wrong.append(f"{self._page}, {self.name}: {what}")
@@ -61,7 +65,7 @@ class Reader:
         self._page = page
         self._responses.clear()
         self.tab.set_viewport_size({"width": width, "height": 900})
-        self.tab.goto(f"{self._origin}/{page}", wait_until="networkidle" if page == FIRST else "load")
+        self.tab.goto(self.address(page), wait_until="networkidle" if page == FIRST else "load")
         for response in self._responses:
             if not response.ok and response.status != 304:
                 self._say(f"{response.status} {response.url}")
@@ -96,8 +100,8 @@ def first_page(reader: Reader) -> int:
     reader.open(FIRST)
     size = reader.transferred()
     reader.require(size < MOST, f"{size:,} bytes are transferred, and at most {MOST:,} may be")
-    reader.open("")
-    reader.tab.wait_for_url(f"**/{FIRST}")
+    reader.tab.goto(reader.address(""), wait_until="commit")
+    reader.tab.wait_for_url(reader.address(FIRST))
     return size
 
 
