@@ -23,6 +23,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 extensions += ["sidebar", "outside", "accessible"]  # beside this file
 sidebar = tomllib.loads((_HERE / "sidebar.toml").read_text())
 root_doc = "docs/index"
+highlight_language = "text"
 include_patterns = [
     "*.md",
     "docs/*.md",

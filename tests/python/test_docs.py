@@ -23,7 +23,7 @@ import verdict_tables
 from counterpoint.cli import app
 
 _ROOT = Path(__file__).parents[2]
-_FOLDERS = ("crates", "docs", "examples", "integrations", "recorder", "tests", "validation")
+_FOLDERS = ("crates", "docs", "examples", "integrations", "recorder", "site", "tests", "validation")
 _PAGES = sorted(
     page
     for page in (*_ROOT.glob("*.md"), *(found for folder in _FOLDERS for found in (_ROOT / folder).rglob("*.md")))
