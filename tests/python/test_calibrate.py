@@ -329,7 +329,10 @@ def test_evaluations_that_cannot_be_read_are_one_sentence(tmp_path: Path) -> Non
     evaluations.write(space, {ask: Outcome({}, "refused")}, path)
     assert evaluations.read(space, path) == {ask: Outcome({}, "refused")}
     frame = pl.read_parquet(path)
-    for values, what in (({}, "controller.policy"), ({**json.loads(frame["values"][0]), "device.colour": 1}, "device.colour")):
+    for values, what in (
+        ({}, "controller.policy"),
+        ({**json.loads(frame["values"][0]), "device.colour": 1}, "device.colour"),
+    ):
         frame.with_columns(values=pl.lit(json.dumps(values))).write_parquet(path)
         with pytest.raises(cp.InputError, match=rf"{TINY} has other decisions now: .*{what}"):
             evaluations.read(space, path)

@@ -1,6 +1,6 @@
 """Opens every page of the site, as `make site` builds it, in a browser.
 
-Usage: check.py SITE AXE: the folder of the site, and axe-core as one script. No page may ask for what is not in the
+Usage: check.py [--every N] SITE AXE: the folder of the site, and axe-core as one script; one of N pages is opened. No page may ask for what is not in the
 site, complain, stick out at the side, or have what axe-core calls serious or critical, for readers of either colour
 scheme.
 """
@@ -116,9 +116,9 @@ def furnished(reader: Reader) -> None:
     reader.require("search.html" not in reader.tab.url, "a result of the search leads nowhere")
 
 
-def check(site: Path, axe: str, browser: Browser, origin: str) -> tuple[str, list[str]]:
+def check(site: Path, every: int, axe: str, browser: Browser, origin: str) -> tuple[str, list[str]]:
     """What was looked at, and what is wrong."""
-    pages = sorted(str(page.relative_to(site)) for page in site.rglob("*.html") if page != site / "index.html")
+    pages = sorted(str(page.relative_to(site)) for page in site.rglob("*.html") if page != site / "index.html")[::every]
     wrong = []
     size = 0
     for scheme in ("light", "dark"):
@@ -137,6 +137,7 @@ def check(site: Path, axe: str, browser: Browser, origin: str) -> tuple[str, lis
 def main() -> int:
     """Runs the checks."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("site", type=Path)
     parser.add_argument("axe", type=Path)
     asked: Any = parser.parse_args()
@@ -145,7 +146,7 @@ def main() -> int:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.PATH, args=chromium.FLAGS)
         origin = f"http://127.0.0.1:{server.server_port}"
-        said, wrong = check(asked.site, asked.axe.read_text(), browser, origin)
+        said, wrong = check(asked.site, asked.every, asked.axe.read_text(), browser, origin)
         browser.close()
     server.shutdown()
     print(said)
