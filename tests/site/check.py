@@ -1,8 +1,8 @@
 """Opens every page of the site, as `make site` builds it, in a browser.
 
-Usage: check.py [--every N] SITE AXE: the folder of the site, and axe-core as one script; one of N pages is opened. No page may ask for what is not in the
-site, complain, stick out at the side, or have what axe-core calls serious or critical, for readers of either colour
-scheme.
+Usage: check.py [--every N] SITE AXE: the folder of the site, and axe-core as one script; one of N pages is opened. No
+page may ask for what is not in the site, complain, stick out at the side, or have what axe-core calls serious or
+critical, for readers of either colour scheme.
 """
 
 from __future__ import annotations
