@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..contract.results import Crash
-from ..report.attack_words import MEANINGS, VERDICTS, Cell, conclusion, examples, matrices
+from ..report.attack_words import MEANINGS, VERDICTS, Cell, conclusion, examples, matrices, watched
 
 _STYLES = {"accepted": "bold red", "late": "red", "detected": "green", "denied": "yellow", "harmless": "dim"}
 """How a verdict is shown."""
@@ -39,6 +39,8 @@ def attack_table(crash: Crash) -> Iterable[RenderableType]:
     for row in examples(attacks):
         yield Text("")
         yield Text(row.example.told)
+    yield Text("")
+    yield Text(watched(attacks))
 
 
 def _shown(cell: Cell | None) -> Text:

@@ -18,7 +18,7 @@ from .figure_list import Figures
 if TYPE_CHECKING:
     from ..contract.results import Crash, NestedRecoveries, Part, Violation
 
-_SECRETS = ("plaintext", "pad_reuse")
+_SECRETS = ("plaintext", "pad_reuse", "tweak_reuse")
 """Rules that a crash can break without losing data."""
 
 

@@ -137,6 +137,18 @@ def conclusion(attacks: Attacks) -> str:
     )
 
 
+def watched(attacks: Attacks) -> str:
+    """What whoever only watches the bus has learned, in a sentence or two."""
+    seen = attacks.watched
+    blocks = f"{units.count_of(seen.blocks, 'block')} of 16 bytes"
+    if seen.example is None:
+        return f"Of {blocks} that crossed the bus, none had the bytes of an earlier one at its address."
+    return (
+        f"Of {blocks} that crossed the bus, {units.number(seen.repeated)} had the bytes of an earlier one at their address: "
+        f"whoever watches sees where a value comes back. The first: {seen.example.told}."
+    )
+
+
 def examples(attacks: Attacks) -> Iterator[AttackRow]:
     """The first attack of each class that was not detected in time; if there are none, one that was detected at each
     moment."""

@@ -184,7 +184,7 @@ function showBoot() {
   }));
 }
 
-const RANK = ["recovery", "line", "atomicity", "durability", "structure", "battery", "plaintext", "pad_reuse"];
+const RANK = ["recovery", "line", "atomicity", "durability", "structure", "battery", "plaintext", "pad_reuse", "tweak_reuse"];
 function showVerdict() {
   const verdict = verdictOf(now);
   const heading = $("verdict-word");

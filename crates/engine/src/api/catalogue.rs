@@ -61,7 +61,7 @@ impl DesignEntry {
             form: design.form,
             variants: Variant::ALL.to_vec(),
             crash_consistent: design.promise.crash_consistent.is_ok(),
-            encrypted: design.encryption.is_some(),
+            encrypted: design.encrypts(),
         }
     }
 }

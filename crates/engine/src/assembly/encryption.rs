@@ -1,7 +1,7 @@
 //! What encrypts memory for a design on a machine, for its controller and for a boot, and which parts cannot be
 //! combined.
 
-use crate::cipher::{FeedbackCipher, Keys, MacCipher, PadCipher};
+use crate::cipher::{FeedbackCipher, Keys, MacCipher, PadCipher, XtsCipher};
 use crate::config::{self, Geometry, Machine};
 use crate::controller::{self, EncryptionParts, IntegrityParts, LogParts, TreeParts};
 use crate::kernel::{ConfigError, Random};
@@ -12,19 +12,51 @@ use crate::mechanism::line_hash::ShortHash;
 use crate::mechanism::low_bits::LowBits;
 use crate::mechanism::low_bits_blocks::LowBitsBlocks;
 use crate::mechanism::macs::Macs;
-use crate::mechanism::pads::LogAndDataPads;
+use crate::mechanism::pads::{ConstantTweak, LogAndDataPads};
 use crate::mechanism::table_contents::TableContents;
 use crate::message::BaseImage;
 use crate::parts::{
-    Admit, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog, LogEncryption,
-    LowBitsScheme, MacWrite, NodeMac, PadSource, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme,
-    Tree, TreeNodes, TreeScheme, WritePath,
+    Admit, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog, LineCipher,
+    LogEncryption, LowBitsScheme, MacWrite, NodeMac, PadSource, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree,
+    TableScheme, Tree, TreeNodes, TreeScheme, Tweak, WritePath,
 };
-use crate::recovery::{IntegrityCodec, SchemeCodec, TreeCodec};
+use crate::recovery::{DirectCodec, IntegrityCodec, LineCodec, SchemeCodec, TreeCodec};
 use std::sync::Arc;
 use thread_local::ThreadLocal;
 
-/// What the controller needs for the encryption of `design`; `None` for plaintext memory.
+/// The cipher of a `design` that encrypts lines without counters; `None` for others.
+pub(crate) fn line_cipher(
+    machine: &Machine,
+    design: &Design,
+    seed: u64,
+) -> Result<Option<Arc<dyn LineCipher>>, ConfigError> {
+    let Some(tweak) = design.direct else { return Ok(None) };
+    let keys = Keys::from_seed(seed);
+    let cipher = XtsCipher::new(&keys.data, &keys.tweak, machine.controller.aes_key_bits)?;
+    Ok(Some(match tweak {
+        Tweak::Line => Arc::new(cipher),
+        Tweak::Constant => Arc::new(ConstantTweak(cipher)),
+    }))
+}
+
+/// The encryption that a boot of `design` over `base` needs, on a machine with `cores` cores, including the shadow cache if
+/// there is one; `None` for plaintext memory. `parts`: what [`encryption_parts`] gives.
+pub(crate) fn codec_of(
+    (machine, cores): (&Machine, u16),
+    design: &Design,
+    seed: u64,
+    parts: Option<EncryptionParts>,
+    base: Arc<dyn BaseImage>,
+    shadow: Option<ShadowRegion>,
+) -> Result<Option<Box<dyn LineCodec>>, ConfigError> {
+    if let Some(parts) = parts {
+        return Ok(Some(Box::new(boot_codec(machine, cores, parts, base, shadow))));
+    }
+    let cipher = line_cipher(machine, design, seed)?;
+    Ok(cipher.map(|cipher| Box::new(DirectCodec::new(cipher, base)) as Box<dyn LineCodec>))
+}
+
+/// What the controller needs for the encryption of `design` in counter mode; `None` if it has no counters.
 pub(crate) fn encryption_parts(
     machine: &Machine,
     design: &Design,

@@ -1,6 +1,6 @@
 //! Controller and device alone, driven by lines: used for line traces and by other simulators.
 
-use super::encryption::encryption_parts;
+use super::encryption::{encryption_parts, line_cipher};
 use crate::config::Machine;
 use crate::controller::{Context, Controller, Response};
 use crate::device::Device;
@@ -212,5 +212,6 @@ pub(crate) fn controller(
     device: &Device,
 ) -> Result<Controller, ConfigError> {
     let encryption = encryption_parts(machine, design, seed, base)?;
-    Ok(Controller::new(machine, encryption, 1, usize::from(device.banks()), Vec::new()))
+    let controller = Controller::new(machine, encryption, 1, usize::from(device.banks()), Vec::new());
+    Ok(controller.encrypting(machine, line_cipher(machine, design, seed)?))
 }

@@ -1,8 +1,8 @@
 //! The only file that knows every stage: it owns them and routes messages between them.
 
-use super::encryption_parts;
 use super::memory_map::shadow_region;
 use super::warm::warm;
+use super::{encryption_parts, line_cipher};
 use crate::cache::{CacheParts, Hierarchy};
 use crate::config::{Machine, ProgramBase, RunConfig};
 use crate::controller::{Context, Controller, EncryptionParts, Response};
@@ -61,7 +61,9 @@ impl<O: Observer> System<O> {
         let log = job.layouts.iter().map(|layout| Line::containing(layout.log.start)..Line::containing(layout.log.end));
         let cores = job.programs.len() as u16;
         let mut cache = caches(machine, design, cores, encryption.as_ref())?;
-        let mut controller = Controller::new(machine, encryption, cores, usize::from(device.banks()), log.collect());
+        let cipher = line_cipher(machine, design, config.seed)?;
+        let mut controller = Controller::new(machine, encryption, cores, usize::from(device.banks()), log.collect())
+            .encrypting(machine, cipher);
         if machine.program.base == ProgramBase::Warm {
             let parts = (&mut cache, &mut controller, &device);
             warm(machine, parts, job.base.as_ref(), &job.layouts, config.seed);

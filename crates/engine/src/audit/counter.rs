@@ -5,7 +5,7 @@
 use super::facts::CounterLayout;
 use crate::layout::Coverage;
 use crate::message::{Line, LineBytes};
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 
 /// The counter of one line. A global counter is stored in `major`, with `minor` 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,6 +48,16 @@ impl Aes {
         match self {
             Self::Bits128(aes) => aes.encrypt_block(&mut block),
             Self::Bits256(aes) => aes.encrypt_block(&mut block),
+        }
+        block.into()
+    }
+
+    /// Decrypts one block.
+    pub fn inverse(&self, input: &[u8; 16]) -> [u8; 16] {
+        let mut block = (*input).into();
+        match self {
+            Self::Bits128(aes) => aes.decrypt_block(&mut block),
+            Self::Bits256(aes) => aes.decrypt_block(&mut block),
         }
         block.into()
     }

@@ -13,6 +13,7 @@
 //! continues as if power had not been lost. A line that left flagged as unencrypted reads as stored.
 
 use super::counter::{AuditedCounter, CounterCipher, xor};
+use super::direct::DirectCipher;
 use super::facts::CounterLayout;
 use super::hashes::{mix, unit_hash};
 use super::line_record::{Id, Left, Role, Status};
@@ -24,6 +25,8 @@ use rustc_hash::FxHashMap;
 /// Maintains the durable view.
 pub(super) struct Durable {
     cipher: Option<CounterCipher>,
+    /// The cipher of lines that are encrypted without counters.
+    direct: Option<DirectCipher>,
     /// The cipher of the hardware's log, if its lines have counters.
     log: Option<CounterCipher>,
     /// How a boot recovers counters.
@@ -53,7 +56,7 @@ pub(super) struct Durable {
 }
 
 impl Durable {
-    /// `cipher`: `None` for a design with plaintext memory. `log`: the cipher of the hardware's log. `status_survives`:
+    /// `cipher`: `None` for a design without counters. `log`: the cipher of the hardware's log. `status_survives`:
     /// the register is in the ADR domain. `valid_flags`: a line that was never written is known without its counter.
     pub fn new(
         cipher: Option<CounterCipher>,
@@ -64,6 +67,7 @@ impl Durable {
     ) -> Self {
         Self {
             cipher,
+            direct: None,
             log,
             recovered,
             status_survives,
@@ -81,6 +85,11 @@ impl Durable {
             hash: 0,
             integrity: FxHashMap::default(),
         }
+    }
+
+    /// The same for lines that are encrypted with `direct`, without counters.
+    pub fn without_counters(self, direct: Option<DirectCipher>) -> Self {
+        Self { direct, ..self }
     }
 
     pub fn cipher(&self) -> Option<&CounterCipher> {
@@ -364,7 +373,11 @@ impl Durable {
                     Some((counter, stored)) => cipher.apply(record.line, counter, stored),
                     None => decode(cipher, lines, id, self.valid_flags),
                 },
-                None => record.durable.found().or(lines.base(record.line)).copied().unwrap_or([0; 64]),
+                None => match (record.durable.found(), &self.direct) {
+                    (Some(stored), Some(direct)) => direct.decrypt(record.line, stored),
+                    (Some(stored), None) => *stored,
+                    (None, _) => lines.base(record.line).copied().unwrap_or([0; 64]),
+                },
             };
             let durable = &mut lines.record_mut(id).durable;
             durable.stale = false;

@@ -13,8 +13,10 @@ pub struct AuditSetup {
     pub base: Arc<dyn BaseImage>,
     /// Number of cores of the machine.
     pub cores: usize,
-    /// The encryption of memory; `None` if memory holds plaintext.
+    /// The encryption of memory in counter mode; `None` if there are no counters.
     pub cipher: Option<CipherFacts>,
+    /// The encryption of memory without counters; `None` if there is none.
+    pub direct: Option<DirectFacts>,
     /// The log that hardware writes, if it writes one.
     pub log: Option<LogFacts>,
     /// Which lines must show their old or their new value while they are in flight.
@@ -49,6 +51,18 @@ pub struct CipherFacts {
     pub valid_flags: bool,
     /// How a boot recovers counters that were only in the counter cache.
     pub recovery: CounterRecovery,
+}
+
+/// What an auditor must know about lines that are encrypted without counters: the keys of data and of tweaks, each of 16 or 32
+/// bytes.
+#[derive(Clone, Debug)]
+pub struct DirectFacts {
+    /// The key of data.
+    pub key: Vec<u8>,
+    /// The key of tweaks.
+    pub tweak: Vec<u8>,
+    /// Whether every line has the tweak of line 0.
+    pub constant: bool,
 }
 
 /// How counters are laid out in a block of 64 bytes.

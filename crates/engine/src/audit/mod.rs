@@ -16,6 +16,7 @@
 mod boot;
 mod branch;
 mod counter;
+mod direct;
 mod durable;
 mod event_log;
 mod explain;
@@ -46,7 +47,7 @@ mod violation;
 
 pub use boot::BootWatch;
 pub use facts::{
-    AuditSetup, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, EadrFacts, LogFacts, LowBitsFacts,
+    AuditSetup, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, EadrFacts, LogFacts, LowBitsFacts,
     ProgramFacts, TrialFacts,
 };
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
@@ -60,6 +61,7 @@ use crate::layout::{Coverage, ShadowRegisters};
 use crate::message::{CoreId, DrainedWrite, Line, LineBytes, MediaLine, Page, ProgramRecovery};
 use branch::{Branch, Future, Surroundings};
 use counter::{AuditedCounter, CounterCipher};
+use direct::DirectCipher;
 use durable::Durable;
 use event_log::{EventLog, Note};
 use hardware_log::HardwareLog;
@@ -129,13 +131,14 @@ impl Auditor {
         let base_counter = cipher.as_ref().map_or(AuditedCounter::NEVER, CounterCipher::base);
         Self {
             lines: Lines::new(setup.base, layouts, coverage, base_counter, log_lines),
-            durable: Durable::new(cipher, log_cipher, Recovered::new(&recovery), setup.status_survives, valid_flags),
+            durable: Durable::new(cipher, log_cipher, Recovered::new(&recovery), setup.status_survives, valid_flags)
+                .without_counters(setup.direct.as_ref().map(DirectCipher::new)),
             hardware_log: setup.log.map(|facts| HardwareLog::new(facts, setup.cores)),
             line_rule: LineRule::new(setup.line_atomic, setup.eadr.is_some(), setup.cores),
             transactions: setup
                 .program
                 .map(|program| Transactions::new(program.recovery, program.records, hardware_logged)),
-            secrecy: setup.secret.then(Secrecy::default),
+            secrecy: setup.secret.then(|| Secrecy::new(setup.direct.is_some())),
             stages: None,
             image: None,
             eadr: setup.eadr.is_some(),

@@ -5,6 +5,8 @@
 //!   correct ciphertext block equals its plaintext with probability 2^-128. Only a line that the program has never
 //!   written holds no program data, and may be stored as zeros.
 //! - pad reuse: no pad value is ever found with two different plaintexts, over the whole life of the memory.
+//! - tweak reuse, of lines without counters: no ciphertext block stands at two addresses. Their pads, which follow from the
+//!   plaintext, tell nothing.
 //!
 //! It is not always reported which write a ciphertext belongs to (a page re-encryption may overtake a write of the same
 //! line that waits for it), so every plaintext that it can belong to is tried. That is complete, because the true one
@@ -30,6 +32,8 @@ pub(super) enum Leak {
     Plaintext { block: usize, way: Way },
     /// Block `block` was encrypted with a pad that had been used for another plaintext.
     PadReuse { block: usize, way: Way, earlier: Earlier },
+    /// Block `block` of a line without a counter holds what another place has held.
+    TweakReuse { block: usize, earlier: Earlier },
     /// After a boot, the first write of the line, if it is write `place` of all (counted from 1), would encrypt block
     /// `block` with a pad that had been used.
     FirstWrite { place: u64, block: usize, earlier: Earlier },
@@ -43,6 +47,7 @@ impl Leak {
     pub fn rule(self) -> Rule {
         match self {
             Leak::Plaintext { .. } => Rule::Plaintext,
+            Leak::TweakReuse { .. } => Rule::TweakReuse,
             Leak::PadReuse { .. } | Leak::FirstWrite { .. } | Leak::NextLoss { .. } => Rule::PadReuse,
         }
     }
@@ -89,12 +94,19 @@ impl InFlight {
 pub(super) struct Secrecy {
     pub lines: FxHashMap<Line, InFlight>,
     pub pads: Pads,
+    /// The places of ciphertext blocks, if lines have no counters.
+    places: Option<Pads>,
     /// Ciphertexts that persisted and have not crossed the bus yet: they need not be checked twice.
     persisted: FxHashSet<u64>,
     status: Option<Status>,
 }
 
 impl Secrecy {
+    /// `without_counters`: whether lines are encrypted without counters.
+    pub fn new(without_counters: bool) -> Self {
+        Self { places: without_counters.then(Pads::default), ..Self::default() }
+    }
+
     /// Handles a change of the status register.
     pub fn reencryption(&mut self, status: Option<Status>) {
         self.status = status;
@@ -132,7 +144,17 @@ impl Secrecy {
         if !being_reencrypted && let Some(plaintext) = in_flight.pending.pop_front() {
             in_flight.current = plaintext;
         }
-        leak.flatten()
+        leak.flatten().or_else(|| self.twice(Earlier { line, event, way: Way::Run }, bytes))
+    }
+
+    /// Looks for the blocks of `bytes` at other places.
+    fn twice(&mut self, at: Earlier, bytes: &LineBytes) -> Option<Leak> {
+        let places = self.places.as_mut()?;
+        (0..4).find_map(|block| {
+            let place = u128::from(at.line.0) << 2 | block as u128;
+            let earlier = places.meet(block_of(bytes, block), Use { plaintext: place, at })?;
+            Some(Leak::TweakReuse { block, earlier: earlier.at })
+        })
     }
 
     /// Checks `bytes`, which crossed the bus towards `line`.

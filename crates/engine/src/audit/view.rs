@@ -73,7 +73,7 @@ impl Auditor {
                 .as_ref()
                 .zip(violation.core)
                 .is_some_and(|(transactions, core)| transactions.is_bad(core)),
-            Rule::Plaintext | Rule::PadReuse => {
+            Rule::Plaintext | Rule::PadReuse | Rule::TweakReuse => {
                 let of = |line: Line, rule| violation.line == Some(line) && violation.rule == rule;
                 self.loss_leaks.iter().any(|(line, leak)| of(*line, leak.rule()))
             }

@@ -23,6 +23,8 @@ pub enum Rule {
     Plaintext,
     /// A pad was used for two different plaintexts.
     PadReuse,
+    /// Lines without counters: the same ciphertext stands at two addresses.
+    TweakReuse,
     /// The recovered structure breaks its own invariants.
     Structure,
     /// A boot, or a read after it, refuses memory that was not tampered with.
@@ -64,7 +66,7 @@ impl Rule {
                 Cost::Data
             }
             Rule::Integrity => Cost::Tampering,
-            Rule::Plaintext | Rule::PadReuse => Cost::Secrecy,
+            Rule::Plaintext | Rule::PadReuse | Rule::TweakReuse => Cost::Secrecy,
         }
     }
 
@@ -76,6 +78,7 @@ impl Rule {
             Rule::Durability => "durability",
             Rule::Plaintext => "plaintext",
             Rule::PadReuse => "pad_reuse",
+            Rule::TweakReuse => "tweak_reuse",
             Rule::Structure => "structure",
             Rule::FalseAlarm => "false_alarm",
             Rule::Integrity => "integrity",

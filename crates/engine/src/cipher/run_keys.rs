@@ -10,6 +10,8 @@ pub type Key = [u8; 32];
 pub struct Keys {
     /// Key of data lines.
     pub data: Key,
+    /// Key of the tweaks of data lines that have no counters.
+    pub tweak: Key,
     /// Key of log lines that hardware writes.
     pub log: Key,
     /// Key of the MACs of data lines.
@@ -23,6 +25,7 @@ impl Keys {
     pub fn from_seed(seed: u64) -> Self {
         Self {
             data: draw(seed, "cipher.data-key"),
+            tweak: draw(seed, "cipher.tweak-key"),
             log: draw(seed, "cipher.log-key"),
             mac: draw(seed, "cipher.mac-key"),
             tree: draw(seed, "cipher.tree-key"),
@@ -48,7 +51,7 @@ mod tests {
         assert_eq!(Keys::from_seed(1), Keys::from_seed(1));
         let (one, two) = (Keys::from_seed(1), Keys::from_seed(2));
         // Only the first halves are compared, because AES-128 uses only those.
-        let keys = [&one, &two].map(|keys| [keys.data, keys.log, keys.mac, keys.tree]).concat();
+        let keys = [&one, &two].map(|keys| [keys.data, keys.tweak, keys.log, keys.mac, keys.tree]).concat();
         let halves: Vec<Vec<u8>> = keys.iter().map(|key| key[..16].to_vec()).collect();
         for (i, a) in halves.iter().enumerate() {
             for b in &halves[i + 1..] {

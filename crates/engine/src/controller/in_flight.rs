@@ -164,7 +164,8 @@ pub(super) struct Read {
     pub bytes: LineBytes,
     pub data_at: Option<Ps>,
     pub pad_at: Option<Ps>,
-    /// When its counter is known, and when its MAC is, if that does not come with the line. For reads that are checked.
+    /// When its counter is known, or its tweak, and when its MAC is, if that does not come with the line. For reads that are
+    /// checked, and for lines without counters.
     pub counter_at: Option<Ps>,
     pub mac_at: Option<Ps>,
     /// Whether its MAC is checked.

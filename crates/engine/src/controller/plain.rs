@@ -1,13 +1,38 @@
-//! The controller of a machine without encryption: a write claims an entry when it starts, a read needs no pad.
+//! The controller of a machine without counters. Without encryption, a write claims an entry when it starts, and a read is
+//! answered when its line is there. With a cipher that needs no counters, a write is encrypted first, and the line of a read
+//! is decrypted when it has come: nothing of that can be hidden behind the access. Before the line comes the tweak, which
+//! follows from its number: for a read it is made during the access, for a write in the circuit of the line.
 
-use super::in_flight::{Origin, Stage, Write};
+use super::encryption::aes_circuits::AesCircuits;
+use super::in_flight::{CircuitWaiter, Origin, Stage, Write};
 use super::interface::Response;
 use super::queues::memory::Memory;
-use crate::message::{Content, ControllerEvent, DevicePort, MediaLine, Observer};
+use crate::config::Machine;
+use crate::kernel::{Ps, ns_to_ps};
+use crate::message::{Circuit, Content, ControllerEvent, DevicePort, LineBytes, MediaLine, Observer};
+use crate::parts::LineCipher;
+use std::sync::Arc;
 
-/// A controller without encryption, together with what it works on during an event.
+/// What encrypts lines without counters.
+#[derive(Clone)]
+pub(super) struct DirectEngine {
+    pub cipher: Arc<dyn LineCipher>,
+    pub circuits: AesCircuits,
+    /// How long a tweak takes: a block of AES, in picoseconds.
+    tweak: Ps,
+}
+
+impl DirectEngine {
+    pub fn new(machine: &Machine, cipher: Arc<dyn LineCipher>) -> Self {
+        Self { cipher, circuits: AesCircuits::new(machine), tweak: ns_to_ps(machine.controller.aes_latency_ns) }
+    }
+}
+
+/// A controller without counters, together with what it works on during an event.
 pub(super) struct Plain<'a, D, O: ?Sized> {
     pub memory: Memory<'a, D, O>,
+    /// What encrypts; `None` if memory holds plaintext.
+    pub direct: Option<&'a mut DirectEngine>,
 }
 
 impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
@@ -24,6 +49,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
             ControllerEvent::CounterWritebackArrives { slot } => return self.memory.acknowledge_writeback(slot),
             ControllerEvent::WriteArrives { slot } => self.write_arrives(slot),
             ControllerEvent::WriteAccepted { slot } => self.memory.write_accepted(slot),
+            ControllerEvent::PadReady { slot } => self.encrypted(slot),
+            ControllerEvent::CircuitFree { circuit } => self.direct().circuits.free(circuit),
+            ControllerEvent::ReadRequestsCircuit { slot } => self.line_arrived(slot),
             _ => unreachable!("{event:?} reached a controller without encryption"),
         }
         self.start_waiting_reads();
@@ -31,18 +59,91 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
     }
 
     /// Performs everything that the handler of an event has marked, until nothing is left: a write that is now first in
-    /// its line claims an entry, and the oldest claim enters the write pending queue, if it fits.
+    /// its line requests a circuit, or claims an entry, free circuits go to what has waited longest, and the oldest claim
+    /// enters the write pending queue, if it fits.
     fn settle(&mut self) {
-        while self.start_next_write() || self.admit_next() {}
+        while self.start_next_write() || self.hand_out_circuit() || self.admit_next() {}
     }
 
     fn start_next_write(&mut self) -> bool {
         let starting = self.memory.writes.take_starting();
         if let Some(slot) = starting {
-            self.memory.writes[slot].stage = Stage::ClaimsEntry;
-            self.memory.admission.claim(slot);
+            if let Some(direct) = &mut self.direct {
+                self.memory.writes[slot].stage = Stage::AwaitsCircuit;
+                direct.circuits.request(CircuitWaiter::Write(slot));
+            } else {
+                self.memory.writes[slot].stage = Stage::ClaimsEntry;
+                self.memory.admission.claim(slot);
+            }
         }
         starting.is_some()
+    }
+
+    /// What encrypts; only its events need it without asking whether there is one.
+    fn direct(&mut self) -> &mut DirectEngine {
+        self.direct.as_mut().expect("only a machine that encrypts has circuits")
+    }
+
+    /// Gives a free circuit to what has waited longest.
+    fn hand_out_circuit(&mut self) -> bool {
+        let Some(direct) = &mut self.direct else { return false };
+        let Some(waiter) = direct.circuits.take_waiting() else { return false };
+        let now = self.memory.queue.now();
+        match waiter {
+            CircuitWaiter::Write(slot) => {
+                let (circuit, entrance) = direct.circuits.occupy(slot);
+                let latency = direct.tweak + direct.circuits.pad;
+                self.memory.meter.count_pad(latency);
+                let write = &mut self.memory.writes[slot];
+                (write.stage, write.circuit) = (Stage::Encrypting, circuit);
+                self.memory.observer.pad(write.line, Circuit::Write(circuit), now, now + latency);
+                self.memory.queue.schedule(now + latency, ControllerEvent::PadReady { slot });
+                if let Some(entrance) = entrance {
+                    let entrance = direct.tweak + entrance;
+                    self.memory.queue.schedule(now + entrance, ControllerEvent::CircuitFree { circuit });
+                }
+            }
+            CircuitWaiter::Read(slot) => {
+                let (circuit, occupied) = direct.circuits.occupy_for_read();
+                self.memory.queue.schedule(now + occupied, ControllerEvent::CircuitFree { circuit });
+                self.decrypt(slot, circuit, now);
+            }
+        }
+        true
+    }
+
+    /// `ControllerEvent::PadReady`: the write in `slot` is encrypted and claims an entry of the queue.
+    fn encrypted(&mut self, slot: u32) {
+        let bytes = self.memory.bytes;
+        let DirectEngine { cipher, circuits, .. } = &mut **self.direct.as_mut().expect("it has encrypted");
+        let write = &mut self.memory.writes[slot];
+        circuits.encrypted(write.circuit);
+        if bytes {
+            write.ciphertext = cipher.encrypt(write.line, &write.plaintext());
+        }
+        write.stage = Stage::ClaimsEntry;
+        self.memory.admission.claim(slot);
+    }
+
+    /// `ControllerEvent::ReadRequestsCircuit`: the line of the read in `slot` has come, and is decrypted.
+    fn line_arrived(&mut self, slot: u32) {
+        let now = self.memory.queue.now();
+        let circuits = &mut self.direct().circuits;
+        if circuits.are_shared() {
+            return circuits.request(CircuitWaiter::Read(slot));
+        }
+        let (circuit, begun) = circuits.read_pad(now);
+        self.decrypt(slot, circuit, begun);
+    }
+
+    /// Decrypts the line of the read in `slot` in `circuit`, from the time `begun` on.
+    fn decrypt(&mut self, slot: u32, circuit: u32, begun: Ps) {
+        let latency = self.direct().circuits.pad;
+        let read = &mut self.memory.reads[slot];
+        read.pad_at = Some(begun + latency);
+        self.memory.observer.pad(read.line, Circuit::Read(circuit), begun, begun + latency);
+        self.memory.meter.count_pad(latency);
+        self.memory.finish_read_if_known(slot);
     }
 
     fn write_arrives(&mut self, slot: u32) {
@@ -64,8 +165,11 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
         };
         self.memory.account_occupancy();
         let write = &self.memory.writes[slot];
-        let Write { line, origin, .. } = *write;
-        let bytes = write.plaintext();
+        let Write { line, origin, circuit, .. } = *write;
+        let bytes = if self.direct.is_some() { write.ciphertext } else { write.plaintext() };
+        if let Some(direct) = &mut self.direct {
+            direct.circuits.give_back(slot, circuit);
+        }
         match older {
             Some(older) => self.memory.merge(older, &bytes, None),
             None => {
@@ -101,17 +205,36 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
             return self.memory.forward(slot, write);
         }
         let media = MediaLine::data(line);
-        let queued = self.memory.banks.wpq.newest(media);
-        if self.memory.bytes {
-            self.memory.reads[slot].bytes = match (queued, self.memory.device.content(media)) {
-                (Some(entry), _) => entry.bytes,
-                (None, Content::Base(bytes) | Content::Stored(bytes)) => *bytes,
-                (None, Content::Never) => [0; 64],
-            };
+        let queued = self.memory.banks.wpq.newest(media).map(|entry| entry.bytes);
+        let blank = queued.is_none() && matches!(self.memory.device.content(media), Content::Never);
+        if self.memory.bytes && !blank {
+            self.memory.reads[slot].bytes = self.read_bytes(media, queued);
         }
-        let queued = queued.is_some();
-        self.memory.reads[slot].pad_at = Some(now);
-        self.memory.read_data(slot, queued);
+        match &self.direct {
+            Some(direct) if !blank => self.memory.reads[slot].counter_at = Some(now + direct.tweak),
+            _ => self.memory.reads[slot].pad_at = Some(now),
+        }
+        self.memory.reads[slot].blank = blank;
+        self.memory.read_data(slot, queued.is_some());
+    }
+
+    /// The plaintext of a line that is `queued` or on the media. A populated line that nothing has accessed is encrypted
+    /// first.
+    fn read_bytes(&mut self, media: MediaLine, queued: Option<LineBytes>) -> LineBytes {
+        let line = media.as_line().expect("only data lines are read here");
+        let stored = match (queued, self.memory.device.content(media)) {
+            (Some(bytes), _) => bytes,
+            (None, Content::Stored(bytes)) => *bytes,
+            (None, Content::Base(plaintext)) => {
+                let plaintext = *plaintext;
+                let Some(direct) = &self.direct else { return plaintext };
+                let ciphertext = direct.cipher.encrypt(line, &plaintext);
+                self.memory.device.materialise(media, &ciphertext);
+                ciphertext
+            }
+            (None, Content::Never) => return [0; 64],
+        };
+        self.direct.as_ref().map_or(stored, |direct| direct.cipher.decrypt(line, &stored))
     }
 
     fn read_ready(&mut self, slot: u32) {

@@ -8,7 +8,7 @@ use super::in_flight::{Origin, Turn};
 use super::integrity::Integrity;
 use super::interface::{Context, ControllerSnapshot, EncryptionParts, Response};
 use super::meter::{ControllerStats, Meter};
-use super::plain::Plain;
+use super::plain::{DirectEngine, Plain};
 use super::policy;
 use super::queues::admission::Admission;
 use super::queues::memory::Memory;
@@ -22,8 +22,9 @@ use crate::message::{
     Content, ControllerEvent, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit, MemoryRequest,
     Observer, xor,
 };
-use crate::parts::{CounterStore, GroupCommit, WriteQueues};
+use crate::parts::{CounterStore, GroupCommit, LineCipher, WriteQueues};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The memory controller.
 #[derive(Clone)]
@@ -37,8 +38,10 @@ pub struct Controller {
     meter: Meter,
     responses: Vec<Response>,
     half_written: Vec<u32>,
-    /// The parts that only a machine with encryption has.
+    /// The parts that only a machine with counters has.
     engine: Option<EncryptionEngine>,
+    /// The parts that only a machine has that encrypts without counters.
+    direct: Option<DirectEngine>,
 }
 
 impl Controller {
@@ -79,7 +82,17 @@ impl Controller {
             responses: Vec::with_capacity(64),
             half_written: Vec::new(),
             engine,
+            direct: None,
         }
+    }
+
+    /// The same controller, which encrypts lines with a cipher that needs no counters.
+    #[must_use]
+    pub fn encrypting(mut self, machine: &Machine, cipher: Option<Arc<dyn LineCipher>>) -> Self {
+        debug_assert!(self.engine.is_none() || cipher.is_none(), "lines are encrypted once");
+        self.reads.decrypts_after = cipher.is_some();
+        self.direct = cipher.map(|cipher| DirectEngine::new(machine, cipher));
+        self
     }
 
     /// Fills the counter cache, which is empty, with the blocks of `lines`, the one that was used last first. Beside a shadow
@@ -154,8 +167,8 @@ impl Controller {
     /// Handles an event of the controller.
     pub fn handle<D: DevicePort, O: Observer + ?Sized>(&mut self, cx: &mut Context<'_, D, O>, event: ControllerEvent) {
         match self.at_work(cx) {
-            (memory, None) => Plain { memory }.handle(event),
-            (memory, Some(engine)) => Encrypted { memory, engine }.handle(event),
+            (memory, None, direct) => Plain { memory, direct }.handle(event),
+            (memory, Some(engine), _) => Encrypted { memory, engine }.handle(event),
         }
     }
 
@@ -169,7 +182,7 @@ impl Controller {
     pub(super) fn at_work<'a, D, O: ?Sized>(
         &'a mut self,
         cx: &'a mut Context<'_, D, O>,
-    ) -> (Memory<'a, D, O>, Option<&'a mut EncryptionEngine>) {
+    ) -> (Memory<'a, D, O>, Option<&'a mut EncryptionEngine>, Option<&'a mut DirectEngine>) {
         let memory = Memory {
             bytes: self.bytes,
             reads: &mut self.reads,
@@ -184,7 +197,7 @@ impl Controller {
             device: cx.device,
             observer: cx.observer,
         };
-        (memory, self.engine.as_mut())
+        (memory, self.engine.as_mut(), self.direct.as_mut())
     }
 
     /// Whether a read or write that arrived now would find room in its queue. A write that is not yet in the write
@@ -298,7 +311,9 @@ impl Controller {
             (None, Content::Base(plaintext)) => return *plaintext,
             (None, Content::Never) => return [0; 64],
         };
-        let Some(engine) = &self.engine else { return *stored };
+        let Some(engine) = &self.engine else {
+            return self.direct.as_ref().map_or(*stored, |direct| direct.cipher.decrypt(line, stored));
+        };
         let view = View { writes: &self.writes, evictions: &self.admission.evictions, wpq: &self.banks.wpq, engine };
         xor(stored, &view.pad_of(device, line, self.renewed_now(queue, line)))
     }

@@ -3,10 +3,10 @@
 
 use super::CrashCase;
 use crate::assembly::memory_map::shadow_region;
-use crate::assembly::{Job, boot_codec, encryption_parts};
+use crate::assembly::{Job, codec_of, encryption_parts};
 use crate::audit::{
-    AuditSetup, Auditor, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, EadrFacts, Ledger, LogFacts,
-    LowBitsFacts, ProgramFacts, TrialFacts, ledger_channel,
+    AuditSetup, Auditor, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, EadrFacts, Ledger,
+    LogFacts, LowBitsFacts, ProgramFacts, TrialFacts, ledger_channel,
 };
 use crate::cipher::Keys;
 use crate::config::RunConfig;
@@ -14,9 +14,9 @@ use crate::controller::EncryptionParts;
 use crate::kernel::Failure;
 use crate::layout::Coverage;
 use crate::message::{CoreId, OpSource};
-use crate::parts::{CounterScheme, Design, RecoveryStep, StampSource};
+use crate::parts::{CounterScheme, Design, RecoveryStep, StampSource, Tweak};
 use crate::power::Survival;
-use crate::recovery::SchemeCodec;
+use crate::recovery::LineCodec;
 use crate::run::{Bases, Source};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) struct Audited {
     /// The auditors.
     pub auditor: Auditor,
     /// The encryption as a boot needs it; `None` if memory holds plaintext.
-    pub codec: Option<SchemeCodec>,
+    pub codec: Option<Box<dyn LineCodec>>,
 }
 
 /// The run of `case`, with new auditors.
@@ -58,6 +58,11 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
             valid_flags: parts.valid_flags,
             recovery: counter_recovery(config, design, parts, &survival, &keys),
         }),
+        direct: design.direct.map(|tweak| DirectFacts {
+            key: keys.data[..key_bytes].to_vec(),
+            tweak: keys.tweak[..key_bytes].to_vec(),
+            constant: tweak == Tweak::Constant,
+        }),
         log,
         line_atomic: design.promise.line_atomic,
         secret: design.promise.secret,
@@ -65,7 +70,8 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
         eadr: design.drain().map(|_| EadrFacts { shadow: shadow.zip(stamp_of(design)) }),
         program,
     });
-    let codec = encryption.map(|parts| boot_codec(&config.machine, cores as u16, parts, base, shadow));
+    let machine = (&config.machine, cores as u16);
+    let codec = codec_of(machine, design, config.seed, encryption, base, shadow)?;
     Ok(Audited { job, auditor, codec })
 }
 

@@ -13,7 +13,6 @@ use crate::kernel::{ConfigError, Failure};
 use crate::message::Observer;
 use crate::parts::Design;
 use crate::power::{Losses, PowerLoss, Survivors};
-use crate::recovery::LineCodec;
 use crate::run::{Bases, Source, Watch};
 use crate::user_recovery::OwnRecovery;
 use std::ops::ControlFlow;
@@ -108,7 +107,7 @@ impl CrashCase<'_> {
         let (before, total) = self.sampled(exploration, &bases)?;
         let started = Instant::now();
         let Audited { job, auditor, codec } = audited(self, &bases)?;
-        let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
+        let codec = codec.as_deref();
         let loss = PowerLoss::new(self.design, &self.config.machine, codec);
         let base = Arc::clone(&job.base);
         let mut explorer = Explorer::new(auditor, exploration.plan, total)

@@ -27,7 +27,7 @@ pub(crate) use analysis::blame::{Asked, ExploreOn, Reach, blame};
 pub use analysis::by_line::LineLosses;
 pub use analysis::cause::{Cause, CauseKind, CauseOutcome, KeptLine, LostLine};
 pub(crate) use analysis::shrink::shrink;
-pub use attack::{Attack, AttackExample, AttackPlan, AttackReport, AttackRow, Moment, Target, Verdict};
+pub use attack::{Attack, AttackExample, AttackPlan, AttackReport, AttackRow, Moment, Target, Verdict, Watched};
 pub(crate) use audited::{Audited, audited, keep_ledgers};
 pub(crate) use disturbance::Disturbance;
 pub use explore::CrashCase;

@@ -87,7 +87,8 @@ impl<'a> Judge<'a> {
         let System { observer: (explorer, recorder), device, .. } = system;
         let survivors = Survivors { drained, media: device.image(), loss: self.losses.loss };
         let Judgement { by_run, by_loss, by_boot, .. } = explorer.judge(&survivors)?;
-        let is_leak = |violation: &Violation| matches!(violation.rule, Rule::Plaintext | Rule::PadReuse);
+        let is_leak =
+            |violation: &Violation| matches!(violation.rule, Rule::Plaintext | Rule::PadReuse | Rule::TweakReuse);
         let (leaks, judged): (Vec<_>, Vec<_>) = by_run.into_iter().partition(is_leak);
         let leaked = self.tell(leaks);
         self.leaked.extend(leaked);

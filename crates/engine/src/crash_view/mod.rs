@@ -19,7 +19,6 @@ use crate::crash::{Audited, CrashCase, CrashPlan, Disturbance, Explorer, audited
 use crate::kernel::{ConfigError, Failure};
 use crate::message::CoreId;
 use crate::power::PowerLoss;
-use crate::recovery::LineCodec;
 use crate::run::{Bases, Watch};
 use judge::Judge;
 use picture::Picture;
@@ -70,7 +69,7 @@ pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Resu
     check_crashable(config, design)?;
     let window = window(at_event);
     let Audited { job, auditor, codec } = audited(case, &Bases::default())?;
-    let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
+    let codec = codec.as_deref();
     let loss = PowerLoss::new(design, &config.machine, codec);
     let cores = job.programs.len() as CoreId;
     let log = codec.and_then(|codec| codec.log()).map(|log| log.region);

@@ -9,7 +9,7 @@ use crate::parts::{
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
 pub(super) fn contradiction(draft: &Draft) -> Option<String> {
-    plaintext(draft)
+    without_counters(draft)
         .or_else(|| co_location(draft))
         .or_else(|| ready_bits(draft))
         .or_else(|| hardware_log(draft))
@@ -20,7 +20,7 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
 
 /// MACs and trees: what they protect, and what finds again what of them is lost.
 fn integrity(draft: &Draft) -> Option<String> {
-    let stop_loss = draft.encryption != EncryptionMode::None && draft.write_path.stops_loss();
+    let stop_loss = draft.encryption == EncryptionMode::CounterMode && draft.write_path.stops_loss();
     let with_data = draft.counter_update == CounterUpdate::WithData;
     if stop_loss && (!with_data || draft.counters == CounterKind::Global || draft.integrity == IntegrityMode::None) {
         return Some(format!(
@@ -157,24 +157,36 @@ fn tree(draft: &Draft) -> Option<String> {
     })
 }
 
-/// Parts that need encryption, with plaintext memory.
-fn plaintext(draft: &Draft) -> Option<String> {
-    if draft.encryption != EncryptionMode::None {
+/// Parts that need counter mode, with other memory.
+fn without_counters(draft: &Draft) -> Option<String> {
+    let mode = draft.encryption;
+    if mode == EncryptionMode::CounterMode {
         return None;
     }
-    let drain = draft.domain == DomainReach::Eadr && draft.drain != DrainPath::InPlace;
+    let eadr = draft.domain == DomainReach::Eadr;
     let parts = [
-        (draft.log != LogMode::None, "log", draft.log.name(), "encrypts its log lines"),
+        (draft.log != LogMode::None, "log", draft.log.name(), "encrypts its log lines in counter mode"),
         (draft.cache_pads != CachePads::None, "cache_pads", draft.cache_pads.name(), "encrypts lines in the caches"),
-        (drain, "drain", draft.drain.name(), "is for encrypted memory"),
+        (
+            eadr && mode == EncryptionMode::None && draft.drain != DrainPath::InPlace,
+            "drain",
+            draft.drain.name(),
+            "is for encrypted memory",
+        ),
+        (
+            eadr && mode == EncryptionMode::Xts && draft.drain != DrainPath::ThroughWritePath,
+            "drain",
+            draft.drain.name(),
+            "does not encrypt lines on their way to their own addresses",
+        ),
     ];
     let (_, key, value, why) = parts.into_iter().find(|(contradicts, ..)| *contradicts)?;
-    Some(format!("{key} = \"{value}\" {why}, and encryption = \"none\""))
+    Some(format!("{key} = \"{value}\" {why}, and encryption = \"{}\"", mode.name()))
 }
 
 /// Counters that are stored beside their line, with parts that treat them apart.
 fn co_location(draft: &Draft) -> Option<String> {
-    if draft.encryption == EncryptionMode::None {
+    if draft.encryption != EncryptionMode::CounterMode {
         return None;
     }
     let (store, path) = (draft.counter_store, draft.write_path);

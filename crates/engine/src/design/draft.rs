@@ -10,7 +10,7 @@ use crate::parts::{
     LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PartsList,
     PersistenceDomain, ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, RootUpdate, ShadowIntegrity,
     ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree, TreeLeaves, TreeNodes, TreeOrder,
-    TreePersistence, TreeUpdate, WritePath, WriteQueues, WritebackOrder,
+    TreePersistence, TreeUpdate, Tweak, WritePath, WriteQueues, WritebackOrder,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has the default of its type.
@@ -26,6 +26,7 @@ pub(super) struct Draft {
     pub line_atomic: LineAtomicity,
     pub secret: bool,
     pub encryption: EncryptionMode,
+    pub tweak: Tweak,
     pub counters: CounterKind,
     pub counter_store: CounterStore,
     pub counter_bank: CounterBank,
@@ -86,6 +87,7 @@ impl Draft {
                 secret: self.secret,
             },
             encryption: self.encryption(),
+            direct: (self.encryption == EncryptionMode::Xts).then_some(self.tweak),
             log: self.hardware_log(),
             integrity: self.integrity(),
             cache_pads: self.cache_pads,

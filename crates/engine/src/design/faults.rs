@@ -18,7 +18,7 @@ use crate::parts::{
     Admit, AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate, CounterVerification,
     CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog, LogChains, LogEncryption,
     LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PersistenceDomain, ProgramForm, RecoveryStep, RegisterName,
-    RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, WritePath,
+    RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, Tweak, WritePath,
     WritebackOrder,
 };
 
@@ -52,6 +52,7 @@ faults! {
     AppendOrder "append-order" "Counter blocks of one page are appended in the order of the AES circuits, not of their counter increments."
     CounterWriteThrough "counter-write-through" "Counters stay in the counter cache until they are evicted."
     CwrAddressCheck "cwr-address-check" "Counter write reduction removes the oldest queued counter block, whatever its address."
+    Tweak "tweak" "Every line that is encrypted without counters has the same tweak."
     ReencryptionStatus "reencryption-status" "The status register of page re-encryption does not survive a loss of power."
     OldMinors "old-minors" "Page re-encryption resets all minor counters at once."
     DoneBitWithPair "done-bit-with-pair" "The done bit of a re-encrypted line is set an event after its pair is appended."
@@ -177,6 +178,9 @@ impl Fault {
 
     /// Counters, write paths and page re-encryption.
     fn in_encryption(self, design: &mut Design) -> Option<()> {
+        if self == Fault::Tweak {
+            return turn(design.direct.as_mut()?, Tweak::Line, Tweak::Constant);
+        }
         let (form, staging) = (design.form, design.registers.domain(RegisterName::StagingRegister));
         let parts = design.encryption.as_mut()?;
         let Encryption { store, write_path, .. } = *parts;

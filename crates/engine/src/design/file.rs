@@ -15,6 +15,7 @@ use toml::Value;
 /// Name and text of each built-in design, in the order in which tables show them.
 const BUILT_IN: &[(&str, &str)] = &[
     ("unencrypted", include_str!("unencrypted.toml")),
+    ("xts", include_str!("xts.toml")),
     ("ideal", include_str!("ideal.toml")),
     ("write-back", include_str!("write-back.toml")),
     ("write-through", include_str!("write-through.toml")),

@@ -46,6 +46,7 @@ pub(super) struct Named {
 pub(super) enum Needs {
     Nothing,
     Encryption,
+    Xts,
     Log,
     LogCounters,
     LogChains,
@@ -77,6 +78,7 @@ impl Needs {
         let (met, part) = match self {
             Needs::Nothing => (true, ""),
             Needs::Encryption => (encrypted, "encryption = \"counter-mode\""),
+            Needs::Xts => (draft.encryption == EncryptionMode::Xts, "encryption = \"xts\""),
             Needs::Log => (draft.log != LogMode::None, "a hardware log, log = \"counter-mode\" or \"cipher-feedback\""),
             Needs::LogCounters => (draft.log == LogMode::CounterMode, "log = \"counter-mode\""),
             Needs::LogChains => (draft.log == LogMode::CipherFeedback, "log = \"cipher-feedback\""),
@@ -208,6 +210,7 @@ pub(super) const KEYS: &[Key] = &[
         needs: Needs::Nothing,
     },
     one!(encryption, Nothing),
+    one!(tweak, Xts),
     one!(counters, Encryption),
     one!(counter_store, Encryption),
     one!(counter_bank, Encryption),

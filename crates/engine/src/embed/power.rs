@@ -2,7 +2,7 @@
 
 use super::request::{Kind, Refusal, Room};
 use super::{Driver, Memory};
-use crate::assembly::{self, boot_codec, encryption_parts};
+use crate::assembly::{self, codec_of, encryption_parts};
 use crate::device::Device;
 use crate::kernel::{Ps, Slab};
 use crate::message::{BaseImage, Content, DevicePort, Line, LineBytes, MediaLine, MediaUnit, NoObserver};
@@ -62,8 +62,9 @@ impl Memory {
         let system = &mut driver.as_mut().expect("there is one now").system;
         let loaded = Arc::clone(base) as Arc<dyn BaseImage>;
         let parts = encryption_parts(machine, design, *seed, &loaded).expect("there has been a controller with them");
-        let codec = parts.map(|parts| boot_codec(machine, 1, parts, Arc::clone(&loaded), None));
-        let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
+        let codec = codec_of((machine, 1), design, *seed, parts, Arc::clone(&loaded), None);
+        let codec = codec.expect("there has been a controller with it");
+        let codec = codec.as_deref();
         let untimed = untimed.take();
         let (drained, boot_writes, boot_work, alarm, global_counter, root, mut stored) = {
             let media = system.device.image();

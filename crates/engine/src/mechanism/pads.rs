@@ -1,9 +1,9 @@
-//! Counter-mode pads for lines, made by the ciphers of `cipher`.
+//! Counter-mode pads for lines, and lines without counters, made by the ciphers of `cipher`.
 
-use crate::cipher::{FeedbackCipher, PadCipher};
+use crate::cipher::{FeedbackCipher, PadCipher, XtsCipher};
 use crate::layout::{CipherBlock, LogRegion};
 use crate::message::{Line, LineBytes};
-use crate::parts::{Counter, FeedbackSource, PadSource};
+use crate::parts::{Counter, FeedbackSource, LineCipher, PadSource};
 
 impl PadSource for PadCipher {
     fn pad(&self, line: Line, counter: Counter) -> LineBytes {
@@ -25,6 +25,27 @@ impl PadSource for LogAndDataPads {
     fn pad(&self, line: Line, counter: Counter) -> LineBytes {
         let pads = if self.region.contains(line) { &self.log } else { &self.data };
         PadSource::pad(pads, line, counter)
+    }
+}
+
+/// AES-XTS with the same tweak for every line: a seeded fault.
+pub struct ConstantTweak(pub XtsCipher);
+
+impl LineCipher for ConstantTweak {
+    fn encrypt(&self, _line: Line, plaintext: &LineBytes) -> LineBytes {
+        self.0.encrypt(Line(0), plaintext)
+    }
+    fn decrypt(&self, _line: Line, ciphertext: &LineBytes) -> LineBytes {
+        self.0.decrypt(Line(0), ciphertext)
+    }
+}
+
+impl LineCipher for XtsCipher {
+    fn encrypt(&self, line: Line, plaintext: &LineBytes) -> LineBytes {
+        XtsCipher::encrypt(self, line, plaintext)
+    }
+    fn decrypt(&self, line: Line, ciphertext: &LineBytes) -> LineBytes {
+        XtsCipher::decrypt(self, line, ciphertext)
     }
 }
 

@@ -18,6 +18,23 @@ pub enum EncryptionMode {
     /// Every line is encrypted in counter mode by the memory controller.
     #[strum(props(paper = "secpm, section 2.2"))]
     CounterMode,
+    /// Every line is encrypted with AES-XTS by the memory controller; its number is the tweak. There are no counters.
+    #[strum(props(paper = "IEEE 1619-2018; Intel TME"))]
+    Xts,
+}
+
+/// What distinguishes lines that are encrypted without counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
+#[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
+pub enum Tweak {
+    /// The number of the line, so that equal lines at different addresses differ.
+    #[default]
+    #[strum(props(paper = "IEEE 1619-2018, section 5.1"))]
+    Line,
+    /// Nothing: every line has the same tweak.
+    #[strum(props(paper = "seeded fault"))]
+    Constant,
 }
 
 /// Which counter a line has.
@@ -109,6 +126,14 @@ pub enum NextCounter {
 pub trait PadSource: Send + Sync {
     /// The pad of `line` under `counter`.
     fn pad(&self, line: Line, counter: Counter) -> LineBytes;
+}
+
+/// A cipher of lines that has no counters.
+pub trait LineCipher: Send + Sync {
+    /// The ciphertext of `plaintext` in `line`.
+    fn encrypt(&self, line: Line, plaintext: &LineBytes) -> LineBytes;
+    /// The plaintext of `ciphertext` in `line`.
+    fn decrypt(&self, line: Line, ciphertext: &LineBytes) -> LineBytes;
 }
 
 /// Cipher feedback mode for lines: CFB-128, four blocks to a line.

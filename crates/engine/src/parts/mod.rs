@@ -16,8 +16,8 @@ pub use crate::message::ProgramForm;
 pub use choice::Choice;
 pub use encryption::{
     Admit, AppendOrder, Counter, CounterBank, CounterCoalescing, CounterKind, CounterPart, CounterScheme, CounterStore,
-    CounterUpdate, Encryption, EncryptionMode, FeedbackSource, MinorReset, NextCounter, PadSource, WritePath,
-    WriteQueues, WritebackOrder,
+    CounterUpdate, Encryption, EncryptionMode, FeedbackSource, LineCipher, MinorReset, NextCounter, PadSource, Tweak,
+    WritePath, WriteQueues, WritebackOrder,
 };
 pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder};
 pub use integrity::{
@@ -100,8 +100,10 @@ pub struct Design {
     pub form: ProgramForm,
     /// What the design guarantees.
     pub promise: Promise,
-    /// How memory is encrypted; `None` for plaintext memory.
+    /// How memory is encrypted in counter mode; `None` if it is not.
     pub encryption: Option<Encryption>,
+    /// What the tweak of a line is, if lines are encrypted without counters, with AES-XTS.
+    pub direct: Option<Tweak>,
     /// The undo log that hardware writes; `None` if hardware keeps none.
     pub log: Option<HardwareLog>,
     /// How the integrity of memory is protected; `None` if it is not.
@@ -119,6 +121,11 @@ pub struct Design {
 }
 
 impl Design {
+    /// Whether memory holds ciphertext.
+    pub fn encrypts(&self) -> bool {
+        self.encryption.is_some() || self.direct.is_some()
+    }
+
     /// Whether the design has a counter cache.
     pub fn has_counter_cache(&self) -> bool {
         self.encryption.is_some_and(|encryption| encryption.store != CounterStore::Inline)

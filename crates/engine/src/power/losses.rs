@@ -55,7 +55,6 @@ mod tests {
     use crate::design;
     use crate::device::Device;
     use crate::message::NoObserver;
-    use crate::recovery::LineCodec;
     use crate::run::{Bases, Source};
     use std::ops::ControlFlow;
     use std::sync::atomic::AtomicBool;
@@ -77,7 +76,7 @@ mod tests {
             let (config, design, source) = (&config, &design, &source);
             let case = CrashCase { config, design, source, wrappers: &[], progress: &|_| {}, cancel: &cancel };
             let Audited { job, codec, auditor: _auditor } = audited(&case, &Bases::default()).unwrap();
-            let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
+            let codec = codec.as_deref();
             let mut losses = Losses::new(PowerLoss::new(design, &config.machine, codec));
             let mut system = System::new(config, design, job, NoObserver).unwrap();
             let (mut events, mut computed, mut last) = (0, 0, Arc::default());

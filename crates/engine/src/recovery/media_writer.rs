@@ -91,7 +91,9 @@ impl<'a> MediaWriter<'a> {
         let mut tally = self.tally.borrow_mut();
         tally.read(MediaLine::data(line));
         if let Some(codec) = self.codec.filter(|codec| !self.lacks_counter(line, *codec)) {
-            tally.needs_counter(counter_of(line, codec));
+            if codec.has_counters() {
+                tally.needs_counter(counter_of(line, codec));
+            }
             tally.work.pads += 1;
         }
     }
@@ -136,7 +138,8 @@ impl<'a> MediaWriter<'a> {
     /// be decrypted together with the lines before it, the shadow cache, and lines flagged as unencrypted.
     pub fn line(&self, line: Line) -> LineBytes {
         let Some(codec) = self.codec.filter(|codec| !self.lacks_counter(line, *codec)) else { return self.raw(line) };
-        let stored_block = self.memory.content(counter_of(line, codec));
+        let stored_block =
+            if codec.has_counters() { self.memory.content(counter_of(line, codec)) } else { Content::Never };
         let status = self.status.as_ref().filter(|status| status.page == line.page());
         let content = self.memory.content(MediaLine::data(line));
         if let (Content::Base(base), Content::Never, None) = (content, stored_block, status) {
@@ -167,7 +170,9 @@ impl<'a> MediaWriter<'a> {
             self.alarm.get_or_insert(alarm);
             return WriteStep::Written(line);
         }
-        self.tally.get_mut().needs_counter(counter_of(line, codec));
+        if codec.has_counters() {
+            self.tally.get_mut().needs_counter(counter_of(line, codec));
+        }
         let mut block = self.block(line, codec);
         if codec.increment(line, &mut block, &mut self.register) {
             self.tally.get_mut().work.pads += 1;
@@ -222,10 +227,10 @@ impl<'a> MediaWriter<'a> {
     /// The pads that the next write of `line` may be encrypted with; nothing is written. The first pad is for the case
     /// that this is the next write of all. A counter of the line's own allows no other pad. A global counter is incremented
     /// with every write of any line, so pad k, counted from 1, is for the case that k - 1 writes of other lines come
-    /// first, and the sequence is endless. There are no pads for plaintext memory, if a page would be re-encrypted
+    /// first, and the sequence is endless. There are no pads for memory without counters, if a page would be re-encrypted
     /// first, and for lines without a counter.
     pub fn next_pads(&self, line: Line) -> impl Iterator<Item = LineBytes> + use<'a> {
-        let codec = self.codec.filter(|codec| !outside_counters(line, *codec));
+        let codec = self.codec.filter(|codec| codec.has_counters() && !outside_counters(line, *codec));
         let mut next = codec.map(|codec| (codec, self.block(line, codec), self.register));
         std::iter::from_fn(move || {
             let (codec, block, register) = next.as_mut()?;
@@ -260,7 +265,7 @@ impl<'a> MediaWriter<'a> {
         observer: &mut impl Observer,
     ) {
         observer.write_arrived(0, line, plaintext);
-        if let (Some(codec), Some(block)) = (self.codec, block) {
+        if let (Some(codec), Some(block)) = (self.codec.filter(|codec| codec.has_counters()), block) {
             self.put_counter(codec.coverage().block(line), block, observer);
         }
         self.put(MediaLine::data(line), bytes);
@@ -271,6 +276,9 @@ impl<'a> MediaWriter<'a> {
 
     #[inline]
     pub(super) fn block(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
+        if !codec.has_counters() {
+            return [0; 64];
+        }
         if let Some(block) = self.restored.get(TreePlace::leaf(codec.coverage().block(line))) {
             return *block;
         }

@@ -13,6 +13,7 @@
 mod boot;
 mod checks;
 mod codec;
+mod direct;
 mod integrity;
 mod media_writer;
 mod restore;
@@ -25,6 +26,7 @@ mod work;
 
 pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
+pub use direct::DirectCodec;
 pub use integrity::{Alarm, IntegrityCodec, TreeCodec};
 pub use media_writer::{MediaWriter, WriteStep};
 pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, Memory, ReencryptionStatus};
@@ -38,6 +40,10 @@ use crate::parts::Counter;
 /// The encryption mechanisms of a design, as a boot needs them. Blocks are 64-byte counter blocks as stored on the
 /// media.
 pub trait LineCodec: Sync {
+    /// Whether lines have counters. If not, blocks are not stored, and no bytes of one matter.
+    fn has_counters(&self) -> bool {
+        true
+    }
     /// How many lines share a counter block.
     fn coverage(&self) -> Coverage;
     /// The contents of `block` if it was never stored: each populated line has been written once.

@@ -2,7 +2,7 @@
 //! the design's own boot is counted.
 
 use super::model::{Left, Memory};
-use crate::assembly::{self, LineSystem, boot_codec, encryption_parts};
+use crate::assembly::{self, LineSystem, codec_of, encryption_parts};
 use crate::config::{ByteSize, Geometry, Machine};
 use crate::embed::Driver;
 use crate::kernel::{Failure, Random};
@@ -10,7 +10,7 @@ use crate::layout::TreePlace;
 use crate::message::{BaseImage, Line, MediaLine, MediaUnit, NoObserver};
 use crate::parts::Design;
 use crate::power::{PowerLoss, held};
-use crate::recovery::{LineCodec, Work};
+use crate::recovery::Work;
 use crate::run::answered;
 use crate::trace::EmptyBase;
 use std::sync::Arc;
@@ -78,8 +78,8 @@ pub fn counted(design: &Design, machine: &Machine, cancel: &AtomicBool) -> Resul
         write(memory.lines - ahead..memory.lines)?;
     }
     let parts = encryption_parts(machine, design, seed, &base)?;
-    let codec = parts.map(|parts| boot_codec(machine, 1, parts, Arc::clone(&base), None));
-    let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
+    let codec = codec_of((machine, 1), design, seed, parts, Arc::clone(&base), None)?;
+    let codec = codec.as_deref();
     let system = &driver.system;
     let media = system.device.image();
     let loss = PowerLoss::new(design, machine, codec);

@@ -121,7 +121,7 @@ fn promises_hold_under_every_decision() {
             // Each decision meets several structures, and each design all of them.
             let workload = WORKLOADS[(number + other) % WORKLOADS.len()].name;
             requests.push(json!({
-                "design": name, "workload": workload, "machine": "small", "set": sets, "transactions": 15, "tx_size": 128,
+                "design": name, "workload": workload, "machine": "small", "set": sets, "transactions": 10, "tx_size": 128,
             }));
         }
     }

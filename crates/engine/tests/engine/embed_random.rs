@@ -22,7 +22,7 @@ use std::ops::Range;
 const LINES: u64 = 64;
 /// Sequences for each design, and operations of one.
 const CASES: u32 = 2;
-const OPERATIONS: usize = 500;
+const OPERATIONS: usize = 300;
 
 #[derive(Clone, Debug)]
 enum Operation {

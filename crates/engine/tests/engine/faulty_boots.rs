@@ -69,7 +69,7 @@ fn every_fault() -> Vec<Value> {
                 requests.push(json!({
                     "design": of.name, "variant": variant.name(), "fault": fault.name(), "set": set, "cores": cores,
                     "workload": WORKLOADS[workload].name, "tx_size": tx_size, "machine": "small", "footprint": "16KiB",
-                    "transactions": 8, "seed": requests.len(),
+                    "transactions": 5, "seed": requests.len(),
                 }));
             }
         }

@@ -12,6 +12,7 @@ mod counter_write;
 mod crash;
 mod decisions;
 mod design_files;
+mod direct_encryption;
 mod drain_cost;
 mod durable_counters;
 mod embed;

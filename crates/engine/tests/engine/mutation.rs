@@ -52,6 +52,7 @@ const ACCEPTED: &[Rule] = &[Rule::Integrity];
 const LOST: &[Rule] = &[Rule::Line, Rule::Durability, Rule::Atomicity, Rule::Structure];
 const REUSED: &[Rule] = &[Rule::PadReuse];
 const CLEAR: &[Rule] = &[Rule::Plaintext];
+const TWICE: &[Rule] = &[Rule::TweakReuse];
 /// A counter cache of one block, so that counters are late.
 const ONE_BLOCK: &[&str] = &["controller.counter_cache_size=64B", "controller.counter_cache_ways=1"];
 const NO_OVERFLOW: &[&str] = &["counters.minor_bits=7"];
@@ -71,6 +72,7 @@ const ROWS: &[Row] = &[
     with(row(Fault::CounterWriteThrough, "hw-log", "array", REUSED), NO_OVERFLOW),
     with(row(Fault::CwrAddressCheck, "secpm", "array", LOST), NO_OVERFLOW),
     row(Fault::CwrAddressCheck, "secpm", "btree", LOST),
+    row(Fault::Tweak, "xts", "array", TWICE),
     row(Fault::ReencryptionStatus, "secpm", "array", LOST),
     row(Fault::ReencryptionStatus, "eadr-cme", "array", LOST),
     row(Fault::OldMinors, "secpm", "array", LOST),

@@ -40,6 +40,12 @@ pub(in crate::audit) fn leak(event: u64, line: Line, leak: Leak) -> String {
                 ),
             }
         }
+        Leak::TweakReuse { block, earlier } => format!(
+            "In event {event} the line at {address:#x} left the chip with a 16-byte block {block} whose ciphertext {} had \
+             written at {:#x}: whoever holds both knows that their plaintexts are the same.",
+            user(earlier),
+            earlier.line.address()
+        ),
         Leak::FirstWrite { place, block, earlier } => format!(
             "If power fails after event {event}, the first write of the line at {address:#x} after the reboot{} would \
              encrypt its 16-byte block {block} under the pad that {} used at {:#x}: {LEARNS}",

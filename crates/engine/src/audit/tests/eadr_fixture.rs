@@ -28,6 +28,7 @@ pub fn setup(shadow: Option<StampSource>, program: Option<ProgramFacts>) -> Audi
     AuditSetup {
         base: base(),
         cores: 1,
+        direct: None,
         cipher: Some(CipherFacts {
             key: KEY.to_vec(),
             counters: CounterLayout::Split { minor_bits: 2 },

@@ -245,6 +245,7 @@ impl Machine {
         AuditSetup {
             base: self.codec.base.clone(),
             cores: 1,
+            direct: None,
             cipher: Some(CipherFacts {
                 key: KEY.to_vec(),
                 counters: self.codec.counters,

@@ -321,6 +321,7 @@ fn unencrypted_memory_is_judged_too() {
         base: machine.codec.base.clone(),
         cores: 1,
         cipher: None,
+        direct: None,
         log: None,
         line_atomic: LineAtomicity::Every,
         secret: false,

@@ -1,7 +1,7 @@
 //! What every memory controller does, with or without encryption: its queues in front of the media.
 
 use super::super::encryption::writeback::Writebacks;
-use super::super::in_flight::{BankRead, Origin};
+use super::super::in_flight::{BankRead, Origin, Read};
 use super::super::interface::Response;
 use super::super::meter::Meter;
 use super::admission::Admission;
@@ -183,6 +183,14 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
 
     /// Completes the read in `slot` if its line, its pad and what checks it are known.
     pub fn finish_read_if_known(&mut self, slot: u32) {
+        if self.reads.decrypts_after && self.reads[slot].pad_at.is_none() {
+            let Read { data_at, counter_at: tweak_at, .. } = self.reads[slot];
+            if let Some((data, tweak)) = data_at.zip(tweak_at) {
+                let at = data.max(tweak).max(self.now());
+                self.queue.schedule(at, ControllerEvent::ReadRequestsCircuit { slot });
+            }
+            return;
+        }
         if let Some(at) = self.reads.ready_at(slot) {
             self.queue.schedule(at.max(self.now()), ControllerEvent::ReadReady { slot });
         }

@@ -17,7 +17,7 @@ mod tampered;
 mod versions;
 
 pub use plan::AttackPlan;
-pub use tally::{AttackExample, AttackReport, AttackRow};
+pub use tally::{AttackExample, AttackReport, AttackRow, Watched};
 
 use super::explorer::covered::covered;
 use super::explorer::second_life::{SecondLife, second_life};
@@ -163,6 +163,12 @@ struct Judged {
 /// A change of the media.
 pub(super) type Changes = Vec<(MediaLine, Option<LineBytes>)>;
 
+/// Whether an attack of this kind is made on memory behind `codec`: one that puts back counters needs some.
+fn makes(plan: AttackPlan, choice: &Choice, codec: &dyn LineCodec) -> bool {
+    let of_counters = matches!(choice.attack, Attack::ReplayWithCounter | Attack::ReplayPage | Attack::ReplaySubtree);
+    plan.has(choice.attack) && (codec.has_counters() || !of_counters)
+}
+
 /// What a power failure has left, and what of it is right.
 #[derive(Clone, Copy)]
 struct Attacked<'a> {
@@ -264,7 +270,7 @@ impl Attacker {
         let event = attacked.auditor.events();
         let (plan, mut accepted) = (self.plan, Vec::new());
         let restarted = moments.contains(&Moment::AfterRestart);
-        let made = |choice: &Choice| plan.has(choice.attack) && (!restarted || choice.target == Target::Shadow);
+        let made = |choice: &Choice| makes(plan, choice, codec) && (!restarted || choice.target == Target::Shadow);
         let reach =
             Reach { versions: &self.versions, media: &drained, codec, event, near: None, shadow: attacked.shadow };
         let mut attacks = Vec::new();
@@ -367,7 +373,7 @@ impl Attacker {
 
     /// What has been found.
     pub fn report(&self) -> AttackReport {
-        self.tallies.report(self.plan.every)
+        self.tallies.report(self.plan.every, self.versions.repeats())
     }
 }
 

@@ -7,7 +7,7 @@
 //! of its page, their line of MACs, their counter block, the nodes above it.
 
 use super::choose::{Choice, Reach};
-use super::{Attacker, Changes, Judged, Made, Moment, Verdict};
+use super::{Attacker, Changes, Judged, Made, Moment, Verdict, makes};
 use crate::assembly::System;
 use crate::kernel::Ps;
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, MediaUnit, Observer};
@@ -119,7 +119,7 @@ impl Attacker {
             self.control(self.run_on(system, &Vec::new(), checks), event);
         }
         let (plan, mut accepted) = (self.plan, Vec::new());
-        for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| plan.has(choice.attack)) {
+        for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| makes(plan, choice, codec)) {
             let mut random = self.random(event, "crash.attacker.running", kind);
             let media = system.device.image();
             let reach = Reach { versions: &self.versions, media, codec, event, near: Some(line), shadow: None };

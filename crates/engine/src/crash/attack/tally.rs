@@ -1,6 +1,7 @@
 //! How many attacks of each kind became of what, with an example of each.
 
 use super::running::{AFTERMATH, HORIZON};
+use super::versions::Repeats;
 use super::{Attack, Moment, Target, Verdict};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -66,8 +67,44 @@ pub struct AttackReport {
     pub accesses: u64,
     /// The attacks by kind.
     pub rows: Vec<AttackRow>,
+    /// What whoever only watches the bus learns.
+    pub watched: Watched,
     /// What was covered, in a sentence or two.
     pub coverage: String,
+}
+
+/// What an attacker learns who changes nothing and compares what crosses the bus: where the same bytes come again at the same
+/// address, the plaintext is the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Watched")]
+pub struct Watched {
+    /// Blocks of 16 bytes of data lines that crossed the bus.
+    pub blocks: u64,
+    /// Those whose bytes had crossed it before at the same address.
+    pub repeated: u64,
+    /// The first of them, if there is one.
+    pub example: Option<AttackExample>,
+}
+
+impl Watched {
+    /// What `versions` show.
+    fn of(repeats: Repeats) -> Self {
+        let example = repeats.first.map(|(media, number, [before, event])| AttackExample {
+            crash_event: event,
+            told: format!(
+                "block {number} of the line at {:#x} left in event {event} with the bytes that it had in event {before}: whoever \
+                 compares the two knows that its plaintext is the same",
+                media.as_line().map_or(0, |line| line.address())
+            ),
+        });
+        Self { blocks: repeats.blocks, repeated: repeats.repeated, example }
+    }
+
+    fn and(&mut self, other: Watched) {
+        self.blocks += other.blocks;
+        self.repeated += other.repeated;
+        self.example = self.example.take().or(other.example);
+    }
 }
 
 impl AttackReport {
@@ -83,6 +120,7 @@ impl AttackReport {
                 None => self.rows.push(row),
             }
         }
+        self.watched.and(other.watched);
         self.coverage += &format!(" {}", other.coverage);
     }
 }
@@ -124,8 +162,8 @@ impl Tallies {
         outcomes.entry(verdict).or_insert_with(|| (0, example())).0 += 1;
     }
 
-    /// The report; one of `every` distinct states was attacked.
-    pub fn report(&self, every: u64) -> AttackReport {
+    /// The report; one of `every` distinct states was attacked, and the bus showed `repeats`.
+    pub fn report(&self, every: u64, repeats: Repeats) -> AttackReport {
         let rows: Vec<AttackRow> = self.rows.iter().map(|(row, outcomes)| row_of(*row, outcomes)).collect();
         let attacked = rows.iter().map(|row| row.attacked).sum();
         let (which, whose) = match every {
@@ -141,7 +179,8 @@ impl Tallies {
              for {HORIZON} events, or for {AFTERMATH} after a wrong byte or an alarm.",
             self.accesses, self.units, self.versions
         );
-        AttackReport { attacked, states: self.states, accesses: self.accesses, rows, coverage }
+        let watched = Watched::of(repeats);
+        AttackReport { attacked, states: self.states, accesses: self.accesses, rows, watched, coverage }
     }
 }
 

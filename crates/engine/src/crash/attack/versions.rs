@@ -2,6 +2,7 @@
 
 use crate::message::{LineBytes, MediaLine, MediaUnit};
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 
 /// Most versions of a unit that are kept: the first, and the newest.
 const KEPT: usize = 16;
@@ -29,6 +30,20 @@ pub(super) struct Versions {
     nodes: Vec<MediaLine>,
     table: Vec<MediaLine>,
     count: u64,
+    /// For each block of each data line that has crossed the bus: the event of the version in which it first did, by its bytes.
+    blocks: FxHashMap<(MediaLine, u8), FxHashMap<u128, u64>>,
+    repeated: Repeats,
+}
+
+/// Blocks that an attacker who only watches the bus sees again.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Repeats {
+    /// Blocks of data lines that have crossed the bus.
+    pub blocks: u64,
+    /// Those whose bytes had crossed it before at the same address.
+    pub repeated: u64,
+    /// The first of them: its line, its number in the line, and the events of both versions.
+    pub first: Option<(MediaLine, u8, [u64; 2])>,
 }
 
 impl Versions {
@@ -57,7 +72,33 @@ impl Versions {
             versions.and_then(|versions| versions.iter_mut().find(|version| !version.seen && version.bytes == *bytes))
         {
             version.seen = true;
+            let event = version.event;
+            if media.as_line().is_some() {
+                self.watch(media, bytes, event);
+            }
         }
+    }
+
+    /// Notes the blocks of a data line that has crossed the bus, in the version of `event`.
+    fn watch(&mut self, media: MediaLine, bytes: &LineBytes, event: u64) {
+        for (number, block) in (0..).zip(bytes.as_chunks::<16>().0) {
+            self.repeated.blocks += 1;
+            let known = self.blocks.entry((media, number)).or_default();
+            match known.entry(u128::from_le_bytes(*block)) {
+                Entry::Vacant(new) => {
+                    new.insert(event);
+                }
+                Entry::Occupied(before) => {
+                    self.repeated.repeated += 1;
+                    self.repeated.first.get_or_insert((media, number, [*before.get(), event]));
+                }
+            }
+        }
+    }
+
+    /// What a watcher of the bus has seen again.
+    pub fn repeats(&self) -> Repeats {
+        self.repeated
     }
 
     /// The units of this kind, in the order in which they were first written.

@@ -12,7 +12,6 @@ use crate::design;
 use crate::device::Device;
 use crate::parts::{Design, WritePath};
 use crate::power::{Losses, PowerLoss};
-use crate::recovery::LineCodec;
 use crate::run::{Bases, Source};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -57,7 +56,7 @@ impl Run {
     fn failing(&self, nested: u32) -> (u64, BTreeSet<u64>) {
         let cancel = AtomicBool::new(false);
         let Audited { job, auditor, codec } = audited(&self.case(&cancel), &Bases::default()).unwrap();
-        let codec = codec.as_ref().map(|codec| codec as &dyn LineCodec);
+        let codec = codec.as_deref();
         let loss = PowerLoss::new(&self.design, &self.config.machine, codec);
         let explorer = Explorer::new(auditor, CrashPlan::All, 0)
             .drains(loss.drain.is_some())

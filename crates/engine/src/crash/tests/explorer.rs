@@ -130,6 +130,7 @@ fn without_a_promise_of_secrecy_new_data_asks_for_no_boot() {
         base: machine.codec.base.clone(),
         cores: 1,
         cipher: None,
+        direct: None,
         log: None,
         line_atomic: LineAtomicity::None,
         secret: false,

@@ -153,6 +153,7 @@ fn persistent_caches_are_judged_when_what_leaves_them_is_told_and_a_refusing_bat
         base: machine.codec.base.clone(),
         cores: 1,
         cipher: None,
+        direct: None,
         log: None,
         line_atomic: LineAtomicity::Every,
         secret: false,

@@ -41,7 +41,7 @@ impl Bench {
 
     fn with<R>(&mut self, act: impl FnOnce(&mut Encrypted<'_, Device, NoObserver>) -> R) -> R {
         let mut context = Context { queue: &mut self.queue, device: &mut self.device, observer: &mut NoObserver };
-        let (memory, engine) = self.controller.at_work(&mut context);
+        let (memory, engine, _) = self.controller.at_work(&mut context);
         act(&mut Encrypted { memory, engine: engine.expect("the design encrypts") })
     }
 
