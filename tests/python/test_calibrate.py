@@ -462,7 +462,7 @@ def test_the_pages_of_all_papers_say_what_each_claim_depends_on(
     found = found_by_thinking
     written = calibration_page.write_pages(found, tmp_path)
     assert [str(path.relative_to(tmp_path)) for path in written] == [
-        *(f"calibration/{simulator.name}.{kind}" for simulator in simulators() for kind in ("md", "csv")),
+        *(f"calibration/{simulator.name}.{kind}" for simulator in simulators() for kind in ("md", "csv", "parquet")),
         "img/assumptions.svg",
         "assumptions.md",
     ]

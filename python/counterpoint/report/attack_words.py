@@ -144,8 +144,8 @@ def watched(attacks: Attacks) -> str:
     if seen.example is None:
         return f"Of {blocks} that crossed the bus, none had the bytes of an earlier one at its address."
     return (
-        f"Of {blocks} that crossed the bus, {units.number(seen.repeated)} had the bytes of an earlier one at their address: "
-        f"whoever watches sees where a value comes back. The first: {seen.example.told}."
+        f"Of {blocks} that crossed the bus, {units.number(seen.repeated)} had the bytes of an earlier one at their "
+        f"address: whoever watches sees where a value comes back. The first: {seen.example.told}."
     )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..contract.results import Run
 
-COMPARE_DESIGNS = ("unencrypted", "write-back", "write-through", "secpm-workshop", "secpm-no-cwr", "secpm")
+COMPARE_DESIGNS = ("unencrypted", "xts", "write-back", "write-through", "secpm-workshop", "secpm-no-cwr", "secpm")
 """The default designs of `compare`: the SecPM family."""
 
 

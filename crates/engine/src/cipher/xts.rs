@@ -13,12 +13,13 @@ use xts_mode::{Xts128, get_tweak_default};
 /// Encrypts and decrypts lines with one pair of keys.
 #[derive(Clone)]
 pub struct XtsCipher {
-    mode: Arc<Mode>,
+    mode: Mode,
 }
 
+#[derive(Clone)]
 enum Mode {
-    Aes128(Xts128<Aes128>),
-    Aes256(Xts128<Aes256>),
+    Aes128(Arc<Xts128<Aes128>>),
+    Aes256(Arc<Xts128<Aes256>>),
 }
 
 impl XtsCipher {
@@ -30,17 +31,17 @@ impl XtsCipher {
                     let (first, _) = key.split_at(16);
                     Aes128::new(&Array::try_from(first).expect("half of 32 bytes is 16"))
                 });
-                Mode::Aes128(Xts128::new(data, tweak))
+                Mode::Aes128(Arc::new(Xts128::new(data, tweak)))
             }
             256 => {
                 let [data, tweak] = [data, tweak].map(|key| Aes256::new(&Array::from(*key)));
-                Mode::Aes256(Xts128::new(data, tweak))
+                Mode::Aes256(Arc::new(Xts128::new(data, tweak)))
             }
             other => {
                 return Err(ConfigError(format!("controller.aes_key_bits: {other} is not a key length: 128 or 256")));
             }
         };
-        Ok(Self { mode: Arc::new(mode) })
+        Ok(Self { mode })
     }
 
     /// The ciphertext of `plaintext` in `line`.

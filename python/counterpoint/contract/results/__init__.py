@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         Shrunk,
         StageTally,
         Violation,
+        Watched,
         WatchedReads,
     )
 else:
@@ -124,6 +125,7 @@ else:
                 "Shrunk",
                 "StageTally",
                 "Violation",
+                "Watched",
                 "WatchedReads",
             ),
             "catalogue": (
@@ -226,6 +228,7 @@ __all__ = [
     "TraceWritten",
     "Variant",
     "Violation",
+    "Watched",
     "WatchedReads",
     "Work",
     "Workload",

@@ -34,6 +34,7 @@ Rule: TypeAlias = Literal[
     "durability",
     "plaintext",
     "pad_reuse",
+    "tweak_reuse",
     "structure",
     "false_alarm",
     "integrity",
@@ -44,10 +45,10 @@ Rule: TypeAlias = Literal[
 """The rule that was broken (model.md section 9). `line`: a line does not decrypt to a value that it must have;
 `atomicity`: the transaction in flight is only partly there; `durability`: a committed transaction is missing;
 `plaintext`: program data left the chip unencrypted; `pad_reuse`: a pad was used for two different plaintexts;
-`structure`: the recovered structure breaks its own invariants; `false_alarm`: a boot, or a read after it, refuses
-memory that was not tampered with; `integrity`: memory that an attacker has changed is accepted; `battery`: what must
-leave after power loss needs more than the battery supports; `recovery`: the user's own recovery fails; `timed-out`: it
-does not end in time."""
+`tweak_reuse`: lines without counters: the same ciphertext stands at two addresses; `structure`: the recovered structure
+breaks its own invariants; `false_alarm`: a boot, or a read after it, refuses memory that was not tampered with;
+`integrity`: memory that an attacker has changed is accepted; `battery`: what must leave after power loss needs more
+than the battery supports; `recovery`: the user's own recovery fails; `timed-out`: it does not end in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,6 +511,22 @@ class AttackRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Watched:
+    """What an attacker learns who changes nothing and compares what crosses the bus: where the same bytes come again at
+    the same address, the plaintext is the same.
+
+    Attributes:
+        blocks: blocks of 16 bytes of data lines that crossed the bus.
+        repeated: those whose bytes had crossed it before at the same address.
+        example: the first of them, if there is one.
+    """
+
+    blocks: int
+    repeated: int
+    example: AttackExample | None
+
+
+@dataclass(frozen=True, slots=True)
 class Attacks:
     """What became of all attacks.
 
@@ -518,6 +535,7 @@ class Attacks:
         states: number of durable states that were attacked.
         accesses: number of accesses before which the running machine was attacked.
         rows: the attacks by kind.
+        watched: what whoever only watches the bus learns.
         coverage: what was covered, in a sentence or two.
     """
 
@@ -525,6 +543,7 @@ class Attacks:
     states: int
     accesses: int
     rows: tuple[AttackRow, ...]
+    watched: Watched
     coverage: str
 
 
