@@ -47,30 +47,30 @@ impl XtsCipher {
     /// The ciphertext of `plaintext` in `line`.
     pub fn encrypt(&self, line: Line, plaintext: &LineBytes) -> LineBytes {
         let mut bytes = *plaintext;
-        self.mode.encrypt(line.0, &mut bytes);
+        self.mode.encrypt(line.0.into(), &mut bytes);
         bytes
     }
 
     /// The plaintext of `ciphertext` in `line`.
     pub fn decrypt(&self, line: Line, ciphertext: &LineBytes) -> LineBytes {
         let mut bytes = *ciphertext;
-        self.mode.decrypt(line.0, &mut bytes);
+        self.mode.decrypt(line.0.into(), &mut bytes);
         bytes
     }
 }
 
 impl Mode {
     /// Encrypts the data unit with this number.
-    fn encrypt(&self, unit: u64, bytes: &mut [u8]) {
-        let tweak = get_tweak_default(unit.into());
+    fn encrypt(&self, unit: u128, bytes: &mut [u8]) {
+        let tweak = get_tweak_default(unit);
         match self {
             Mode::Aes128(mode) => mode.encrypt_sector(bytes, tweak),
             Mode::Aes256(mode) => mode.encrypt_sector(bytes, tweak),
         }
     }
 
-    fn decrypt(&self, unit: u64, bytes: &mut [u8]) {
-        let tweak = get_tweak_default(unit.into());
+    fn decrypt(&self, unit: u128, bytes: &mut [u8]) {
+        let tweak = get_tweak_default(unit);
         match self {
             Mode::Aes128(mode) => mode.decrypt_sector(bytes, tweak),
             Mode::Aes256(mode) => mode.decrypt_sector(bytes, tweak),
@@ -154,6 +154,36 @@ mod tests {
         for ([data, tweak], line, expected) in vectors {
             let cipher = cipher(data, tweak);
             assert_eq!(cipher.encrypt(Line(line), &plain).to_vec(), unhex(expected));
+        }
+    }
+
+    /// NIST CAVP, XTSGenAES128 (128 bits, count 1) and XTSGenAES256 (256 bits, count 1): keys, tweak, plaintext, ciphertext.
+    #[test]
+    fn nist_vectors() {
+        let vectors = [
+            (
+                ["a1b90cba3f06ac353b2c343876081762", "090923026e91771815f29dab01932f2f"],
+                "4faef7117cda59c66e4b92013e768ad5",
+                "ebabce95b14d3c8d6fb350390790311c",
+                "778ae8b43cb98d5a825081d5be471c63",
+            ),
+            (
+                [
+                    "1ea661c58d943a0e4801e42f4b0947149e7f9f8e3e68d0c7505210bd311a0e7c",
+                    "d6e13ffdf2418d8d1911c004cda58da3d619b7e2b9141e58318eea392cf41b08",
+                ],
+                "adf8d92627464ad2f0428e84a9f87564",
+                "2eedea52cd8215e1acc647e810bbc3642e87287f8d2e57e36c0a24fbc12a202e",
+                "cbaad0e2f6cea3f50b37f934d46a9b130b9d54f07e34f36af793e86f73c6d7db",
+            ),
+        ];
+        for ([data, tweak], unit, plain, expected) in vectors {
+            let (cipher, mut bytes) = (cipher(data, tweak), unhex(plain));
+            let unit = u128::from_le_bytes(unhex(unit).try_into().unwrap());
+            cipher.mode.encrypt(unit, &mut bytes);
+            assert_eq!(bytes, unhex(expected));
+            cipher.mode.decrypt(unit, &mut bytes);
+            assert_eq!(bytes, unhex(plain));
         }
     }
 
