@@ -52,7 +52,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
             ControllerEvent::PadReady { slot } => self.encrypted(slot),
             ControllerEvent::CircuitFree { circuit } => self.direct().circuits.free(circuit),
             ControllerEvent::ReadRequestsCircuit { slot } => self.line_arrived(slot),
-            _ => unreachable!("{event:?} reached a controller without encryption"),
+            _ => unreachable!("{event:?} reached a controller without counters"),
         }
         self.start_waiting_reads();
         self.settle();
