@@ -16,7 +16,6 @@ import pages
 from counterpoint.contract.request import ANNOTATIONS, PROGRAM_STEPS
 from counterpoint.contract.results import AttackKind, AttackMoment, AttackOutcome, AttackTarget, FindingKind
 from counterpoint.report import attack_words
-from counterpoint.verbs.comparison import COMPARE_DESIGNS
 
 pytestmark = pytest.mark.engine
 
@@ -63,7 +62,7 @@ def test_tables_of_comparisons_have_what_compare_prints_of_one_workload(page: st
             place = head.index(workload) + 1
             assert [[row[0], row[-1]] for row in ours[title][1:]] == [[row[0], row[place]] for row in rows], title
             held += len(rows)
-    assert held == (5 * len(COMPARE_DESIGNS) if page == "docs/compare.md" else 8)
+    assert held == (35 if page == "docs/compare.md" else 8)
 
 
 def test_the_means_of_one_size_are_those_of_the_block_above() -> None:
