@@ -30,8 +30,9 @@ pub(super) struct Versions {
     nodes: Vec<MediaLine>,
     table: Vec<MediaLine>,
     count: u64,
-    /// For each block of each data line that has crossed the bus: the event of the version in which it first did, by its bytes.
-    blocks: FxHashMap<(MediaLine, u8), FxHashMap<u128, u64>>,
+    /// The blocks of data lines that have crossed the bus, each with its number in its line: the event of the version in which
+    /// it first did.
+    blocks: FxHashMap<(MediaLine, u8, [u8; 16]), u64>,
     repeated: Repeats,
 }
 
@@ -83,8 +84,7 @@ impl Versions {
     fn watch(&mut self, media: MediaLine, bytes: &LineBytes, event: u64) {
         for (number, block) in (0..).zip(bytes.as_chunks::<16>().0) {
             self.repeated.blocks += 1;
-            let known = self.blocks.entry((media, number)).or_default();
-            match known.entry(u128::from_le_bytes(*block)) {
+            match self.blocks.entry((media, number, *block)) {
                 Entry::Vacant(new) => {
                     new.insert(event);
                 }
