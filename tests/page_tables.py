@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 import counterpoint as cp
+from counterpoint.system import units
 
 TIMING_ONLY = ("engine.bytes=false",)
 """Without contents, which change no event and no figure of these tables."""
@@ -54,6 +55,38 @@ def line_writes() -> str:
             rows[name] += [f"{count / 2000:.2f}" for count in (data, log, data + log)]
     head = ["workload", *(f"{what}, {size}" for size in ("64 B", "1 KiB") for what in ("data", "log", "all"))]
     return table(head, rows.values())
+
+
+SPREAD = ("device.mapping=page-interleaved", "program.core_region=packed")
+"""Pages of a program in all banks."""
+
+
+def leveling() -> str:
+    """How long a device lives with wear levelling, for docs/wear.md."""
+    ways = {
+        "none": (),
+        "in order": ("wear.leveling=start-gap", "wear.scatter=in-order"),
+        "scattered": ("wear.leveling=start-gap", "wear.scatter=random"),
+    }
+    rows = []
+    for workload in ("array", "hash", "btree", "queue"):
+        runs = [cp.run("secpm", workload, transactions=2000, set=[*SPREAD, *way]) for way in ways.values()]
+        years = [units.years(run.stats.nvm.lifetime_years) for run in runs]
+        even = units.years(runs[0].stats.nvm.even_lifetime_years)
+        latencies = [run.stats.transaction_latency_ns.mean or 0 for run in runs]
+        slower = [f"{latency / latencies[0]:.2f}" for latency in latencies[1:]]
+        rows.append([f"`{workload}`", *years, even, *slower])
+    head = ["workload", *ways, "all lines evenly", "latency in order, none = 1", "latency scattered, none = 1"]
+    return table(head, rows)
+
+
+def flips() -> str:
+    """The bits that writes of data lines change, for docs/wear.md."""
+    designs, workloads = ("unencrypted", "xts", "secpm"), ("array", "queue", "hash", "btree", "rbtree")
+    frame = cp.compare(designs, workloads, transactions=500, footprint="16MiB")
+    shares = {(row["design"], row["workload"]): row["nvm_data_flip_share"] for row in frame.iter_rows(named=True)}
+    rows = [[f"`{design}`", *(f"{100 * shares[design, work]:.1f} %" for work in workloads)] for design in designs]
+    return table(["design", *(f"`{work}`" for work in workloads)], rows)
 
 
 def counters_before_data() -> str:

@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Unpack
 
 from ..contract.options import CommonOptions, RecoveryOptions
-from ..contract.printed import Runs
+from ..contract.printed import Guarantee, Runs
 from ..contract.request import part
 from ..system.errors import Interrupted
-from ..verbs import comparison, frames, recoveries
+from ..verbs import comparison, frames, guarantees, recoveries
 from ..verbs.interval import check_seeds
 from . import options, screen
 from .written import Files
@@ -61,7 +61,8 @@ def compare(
     except Interrupted as stop:
         runs, interrupted = stop.runs, True
     costs = _recoveries(names, runs, part(RecoveryOptions, given))
-    show(runs, chosen, as_json, costs)
+    known = [] if interrupted else guarantees.guarantees(names, given.get("variant") or "hardened")
+    show(runs, chosen, as_json, costs, known)
     if out is not None and runs:
         from ..report import write_report
 
@@ -83,12 +84,22 @@ def _recoveries(names: list[str], runs: list[Run], given: RecoveryOptions) -> li
     return recoveries.compared(names, protecting, **given)
 
 
-def show(runs: list[Run], baseline: str, as_json: bool, costs: list[RecoveryCost] | None = None) -> None:
-    """Runs as tables normalised to `baseline`, or as one JSON document; with costs of recovery, if there are any."""
+def show(
+    runs: list[Run],
+    baseline: str,
+    as_json: bool,
+    costs: list[RecoveryCost] | None = None,
+    known: list[Guarantee] | None = None,
+) -> None:
+    """Runs as tables normalised to `baseline`, or as one JSON document; with costs of recovery and guarantees, if there
+    are any."""
     if as_json:
-        screen.print_json(Runs(tuple(runs), None if costs is None else tuple(costs)).to_dict())
+        of_recovery = None if costs is None else tuple(costs)
+        screen.print_json(Runs(tuple(runs), of_recovery, None if known is None else tuple(known)).to_dict())
     elif runs:
         from . import recovery_table
         from .comparison_table import comparison
 
-        screen.output().print(comparison(frames.compared(runs, baseline)), *recovery_table.summary(costs or []))
+        screen.output().print(
+            comparison(frames.compared(runs, baseline), known or ()), *recovery_table.summary(costs or [])
+        )

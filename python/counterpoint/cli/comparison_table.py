@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..contract.printed import Guarantee
 from ..system import units
 from ..verbs.frames import (
     Row,
@@ -25,6 +26,7 @@ from ..verbs.frames import (
 )
 from ..verbs.interval import Estimate
 from .kind_table import by_kind
+from .overview_table import overview
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,10 @@ _EADR_MEASURES = (_Measure("relative_execution_time", "Execution time, {baseline
 """Further figures for designs with caches in the persistence domain (sepencr, Figures 3, 10 and 11)."""
 
 
-def comparison(rows: Sequence[Row]) -> RenderableType:
+def comparison(rows: Sequence[Row], guarantees: Sequence[Guarantee] = ()) -> RenderableType:
     """A table per measure, designs down and workloads across, for every machine, transaction size and number of cores.
 
+    Before them stands a table of what each design guarantees, if that is known; with one setting it has the costs, too.
     Recorded programs without transactions are compared by simulated time, also for each fence and each mark where they
     have any. Where nothing was written, a sentence says why; what has no value is left out. If a design has a hardware
     log, reads and L1 access latency are among the measures, unless all are zero. With several numbers of cores another
@@ -89,8 +92,13 @@ def comparison(rows: Sequence[Row]) -> RenderableType:
     parts: list[RenderableType] = []
     forms = distinct(rows, "form")
     eadr = "flush-free" in forms
+    settings = grouped(rows, "machine", "tx_size", "cores")
+    if guarantees and len(settings) == 1:
+        ((_, tx_size, cores), group) = settings[0]
+        parts.append(Text(_setting(group, tx_size, cores), style="bold"))
+    parts += overview(rows if len(settings) == 1 else [], rows, guarantees)
     further = (*(_LOG_MEASURES if "hardware-logged" in forms else ()), *(_EADR_MEASURES if eadr else ()))
-    for (_, tx_size, cores), group in grouped(rows, "machine", "tx_size", "cores"):
+    for (_, tx_size, cores), group in settings:
         parts.append(Text(_setting(group, tx_size, cores), style="bold"))
         baseline = group[0]["baseline"]
         parts += [Text(sentence) for sentence in without_writes(group)]

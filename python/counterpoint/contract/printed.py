@@ -51,16 +51,44 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What a design guarantees, as one small exploration shows it.
+
+    Attributes:
+        design: the design's name.
+        variant: the reading of the design's paper.
+        secrecy: `none` where memory holds plaintext, `leaks` where a rule of secrecy is broken, `repeats` where equal
+            plaintext at an address is equal ciphertext; else `holds`. Null where nothing was explored.
+        replay: what comes of old memory that is put back: `accepted`, `late` if it is found out after it was used, or
+            `detected`. Null where none was put back.
+        crash: whether a power failure loses, tears or refuses data: `holds` or `breaks`. Null where nothing was
+            explored.
+        crash_points: number of judged power failures.
+        why_not: why nothing was explored, in a sentence; null otherwise.
+    """
+
+    design: str
+    variant: str
+    secrecy: Literal["none", "leaks", "repeats", "holds"] | None
+    replay: Literal["accepted", "late", "detected"] | None
+    crash: Literal["holds", "breaks"] | None
+    crash_points: int
+    why_not: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Runs(Printed):
     """What `compare` and `replay` print.
 
     Attributes:
         runs: the runs, as `run` prints them.
         recoveries: what recovery costs, as `recovery` prints it; `replay` has none.
+        guarantees: what each design guarantees, in the order of the designs; `replay` has none.
     """
 
     runs: tuple[Run, ...]
     recoveries: tuple[RecoveryCost, ...] | None = None
+    guarantees: tuple[Guarantee, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

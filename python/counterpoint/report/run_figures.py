@@ -109,6 +109,9 @@ def _device(figures: Figures, stats: Stats) -> None:
     if nvm.writes:
         worn = units.count_of(nvm.max_line_writes, "write") + (_wear(nvm) if stats.integrity else "")
         figures.add("most-written line", worn)
+        figures.add("lifetime", _lifetime(nvm))
+        if nvm.data_flip_share is not None:
+            figures.add("bits changed per data write", units.percent(nvm.data_flip_share))
     figures.add("energy", f"{units.number(nvm.energy_nj / 1e3)} µJ")
 
 
@@ -156,6 +159,14 @@ def _protection(nvm: Nvm) -> str:
     """The writes that protect integrity, by kind."""
     kinds = ((nvm.mac_writes, "MACs"), (nvm.tree_writes, "tree"), (nvm.table_writes, "table"))
     return "".join(f", {units.number(count)} {kind}" for count, kind in kinds)
+
+
+def _lifetime(nvm: Nvm) -> str:
+    """Until the first line is worn out, and what the best levelling could make of that."""
+    if nvm.lifetime_years is None:
+        return units.NOTHING
+    moves = f"; {units.count_of(nvm.gap_moves, 'line')} moved" if nvm.gap_moves else ""
+    return f"{units.years(nvm.lifetime_years)}, {units.years(nvm.even_lifetime_years)} if all lines wear alike{moves}"
 
 
 def _wear(nvm: Nvm) -> str:

@@ -97,6 +97,16 @@ def duration(nanoseconds: float | None) -> str:
     return time(nanoseconds)
 
 
+def years(value: float | None) -> str:
+    """A duration in years, or shorter ones in days, hours, minutes and seconds."""
+    if not _known(value):
+        return NOTHING
+    if value >= 1:
+        return f"{figure(round(value, 1))} years"
+    days = value * 365.25
+    return f"{days:.1f} days" if days >= 1 else duration(days * 24 * 3.6e12)
+
+
 def millijoules(value: float | None) -> str:
     """Energy in mJ, to the digits of the paper's table."""
     return f"{value:.4f} mJ" if _known(value) else NOTHING

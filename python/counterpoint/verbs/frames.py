@@ -18,6 +18,8 @@ Columns are the keys of `run --json`, nested ones joined by an underscore (`nvm.
   `relative_tree_writes`, `relative_table_writes`: parts of `relative_writes`, so each is divided by all writes of the
   baseline.
 - `relative_reads`, and `relative_data_reads` and `relative_counter_reads`, its parts: the same of reads.
+- `relative_lifetime`: how often the run can be repeated until a line is worn out, over the baseline's. It is counted in
+  work, so that a slow design does not seem to live longer.
 - `relative_l1_access_latency`: the mean latency of an access of the first-level caches over the baseline's.
 - `relative_counter_writes_removed`: counter writes that coalescing spared the device, over all writes of the baseline.
 - `set_by_design`: the values of the machine that come from the design's file; there is no such column where none do.
@@ -79,6 +81,7 @@ _OVER = {
     "relative_reads": ("nvm_reads", "nvm_reads"),
     "relative_data_reads": ("nvm_data_reads", "nvm_reads"),
     "relative_counter_reads": ("nvm_counter_reads", "nvm_reads"),
+    "relative_lifetime": ("nvm_endured_runs", "nvm_endured_runs"),
     "relative_l1_access_latency": ("l1_access_latency_ns", "l1_access_latency_ns"),
 }
 

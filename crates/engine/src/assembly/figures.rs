@@ -2,9 +2,9 @@
 
 use crate::config::Machine;
 use crate::controller::{Controller, ControllerStats};
-use crate::device::Device;
+use crate::device::{Device, DeviceStats};
 use crate::kernel::{Ps, ps_to_ns};
-use crate::message::LINE_WORDS;
+use crate::message::{LINE_BYTES, LINE_WORDS};
 use crate::parts::Design;
 use crate::stats::{CounterCacheReport, Crypto, IntegrityReport, Nvm, WpqReport};
 
@@ -41,6 +41,7 @@ impl Figures {
         let metadata_writes = stats.counter_writes + stats.mac_writes + stats.tree_writes + stats.table_writes;
         let writes = stats.data_writes + stats.log_writes + metadata_writes;
         let reads = stats.data_reads + stats.counter_reads + stats.mac_reads + stats.tree_reads;
+        let (endured_runs, in_years) = (device.endured_runs(machine), |runs: f64| runs * years(now - since));
         Self {
             nvm: Nvm {
                 reads,
@@ -64,6 +65,12 @@ impl Figures {
                 max_mac_writes: media.most_writes.mac,
                 max_tree_writes: media.most_writes.tree,
                 max_table_writes: media.most_writes.table,
+                endured_runs,
+                lifetime_years: endured_runs.map(in_years),
+                even_lifetime_years: device.evenly_endured_runs(machine).map(in_years),
+                gap_moves: media.gap_moves,
+                flipped_bits: machine.engine.bytes.then_some(media.flipped_bits),
+                data_flip_share: data_flip_share(machine, &media),
                 row_hits: media.row_hits,
                 bank_busy_ns: ps_to_ns(media.bank_busy_ps),
             },
@@ -89,6 +96,18 @@ impl Figures {
             }),
         }
     }
+}
+
+/// The share of the bits of a data line that a write changes, on average.
+fn data_flip_share(machine: &Machine, media: &DeviceStats) -> Option<f64> {
+    let bits = media.data_writes * LINE_BYTES * 8;
+    (machine.engine.bytes && bits > 0).then(|| media.flipped_data_bits as f64 / bits as f64)
+}
+
+/// Picoseconds in years of 365.25 days.
+fn years(time: Ps) -> f64 {
+    const PS_PER_YEAR: f64 = 365.25 * 24.0 * 3_600.0 * 1e12;
+    time as f64 / PS_PER_YEAR
 }
 
 fn counter_cache(stats: &ControllerStats) -> CounterCacheReport {

@@ -5,7 +5,7 @@ use super::fields::FIELDS;
 use super::program::Program;
 use super::{
     AddressMapping, ByteSize, CacheLevel, CoreRegion, CounterPlacement, Geometry, Integrity, MacPlacement, Machine,
-    RunConfig, SchedulingPolicy, WriteAcknowledged,
+    ProgrammedBits, RunConfig, SchedulingPolicy, WriteAcknowledged,
 };
 use crate::kernel::ConfigError;
 use crate::message::LINE_BYTES;
@@ -90,7 +90,8 @@ fn check(machine: &Machine) -> Result<(), String> {
         ));
     }
     acknowledgement(machine)?;
-    device_as_a_whole(machine)
+    device_as_a_whole(machine)?;
+    wear(machine)
 }
 
 fn integrity(machine: &Machine) -> Result<(), String> {
@@ -190,6 +191,23 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
     Ok(())
 }
 
+fn wear(machine: &Machine) -> Result<(), String> {
+    let device = &machine.device;
+    if device.programmed_bits == ProgrammedBits::Changed && !machine.engine.bytes {
+        return Err("device.programmed_bits = changed needs engine.bytes = true, because only bytes change".into());
+    }
+    let regions = u64::from(machine.wear.regions_per_bank);
+    let lines_of_bank = device.capacity.0 / LINE_BYTES / Geometry::of(machine).banks;
+    if regions > lines_of_bank {
+        return Err(format!(
+            "wear.regions_per_bank = {regions} must be at most {lines_of_bank}, the lines of a bank of device.capacity = \
+             {}",
+            device.capacity
+        ));
+    }
+    Ok(())
+}
+
 fn clock(path: &str, mhz: u32) -> Result<(), String> {
     if PS_PER_US.is_multiple_of(mhz) {
         return Ok(());
@@ -278,6 +296,25 @@ mod tests {
             Some(
                 "machine 'secpm': program.think_load_percent = 60 and program.think_store_percent = 41 must be at most \
                  100 together, because an instruction is a load, a store or neither"
+            )
+        );
+    }
+
+    #[test]
+    fn only_bytes_change_and_a_region_has_a_line() {
+        assert_eq!(refusal(&["device.programmed_bits=changed"]), None);
+        assert_eq!(
+            refusal(&["device.programmed_bits=changed", "engine.bytes=false"]).as_deref(),
+            Some(
+                "machine 'secpm': device.programmed_bits = changed needs engine.bytes = true, because only bytes change"
+            )
+        );
+        let regions = ["device.capacity=2MiB", "log.buckets=1", "wear.regions_per_bank=65536"];
+        assert_eq!(
+            refusal(&regions).as_deref(),
+            Some(
+                "machine 'secpm': wear.regions_per_bank = 65536 must be at most 2048, the lines of a bank of \
+                 device.capacity = 2MiB"
             )
         );
     }

@@ -82,6 +82,8 @@ pub struct Device {
     /// Energy of writing one bit to the array, in pJ.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = ENERGY))]
     pub array_write_pj_per_bit: f64,
+    /// Which bits a write programs. Decision.
+    pub programmed_bits: ProgrammedBits,
     /// Energy of moving one bit between row buffer and bus, in pJ.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = ENERGY))]
     pub row_buffer_pj_per_bit: f64,
@@ -107,6 +109,16 @@ pub enum WriteRecovery {
     /// The next row: writes to the open row follow one another in the row buffer, and another row is activated tWR
     /// after the last of them (DDR3's write recovery before a precharge, as in gem5).
     RowClose,
+}
+
+/// Which bits a write programs. It changes energy and no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgrammedBits {
+    /// All that it moves.
+    All,
+    /// Those that differ from what is stored, which is read first if its row is not open (Zhou et al., ISCA 2009).
+    Changed,
 }
 
 /// How pages are spread over banks.

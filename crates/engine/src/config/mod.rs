@@ -18,10 +18,11 @@ mod size;
 #[cfg(test)]
 mod tests;
 pub mod toml_file;
+mod wear;
 
 pub use aes::BLOCKS_PER_LINE;
 pub use bounds::{BANKS_MAX, CORES_MAX, TRANSACTIONS_MAX, TX_SIZE_MAX, validate, validate_run};
-pub use device::{AddressMapping, Device, WriteRecovery};
+pub use device::{AddressMapping, Device, ProgrammedBits, WriteRecovery};
 pub use digest::config_digest;
 pub use excerpt::shown_name;
 pub use fields::{file_schema, shown};
@@ -37,6 +38,7 @@ pub use schema::{
     LogIv, Machine, SchedulingPolicy, WriteAcknowledged,
 };
 pub use size::ByteSize;
+pub use wear::{Leveling, Scatter, Wear};
 
 use crate::message::Omission;
 use serde::{Deserialize, Serialize};

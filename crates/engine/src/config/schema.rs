@@ -7,6 +7,7 @@ use super::fields::{AES_UNITS, CACHE_SIZE, CLOCK, DRAIN_ENERGY, GIB, LATENCY, MS
 use super::integrity::Integrity;
 use super::program::Program;
 use super::size::ByteSize;
+use super::wear::Wear;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,8 @@ pub struct Machine {
     pub eadr: Eadr,
     /// The non-volatile device.
     pub device: Device,
+    /// How the device wears out.
+    pub wear: Wear,
 }
 
 /// Every access begins there, and takes time.

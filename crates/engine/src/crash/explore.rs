@@ -118,6 +118,7 @@ impl CrashCase<'_> {
             .attacked_by(exploration.attack.map(|plan| {
                 let verification = self.config.machine.integrity.read_verification;
                 Attacker::new(self.config.seed, plan, verification == ReadVerification::Speculative, base)
+                    .with_log(codec.and_then(|codec| codec.log()).map(|log| log.region))
                     .shared(exploration.shared)
             }))
             .nested(exploration.nested)
@@ -188,9 +189,7 @@ impl CrashCase<'_> {
                 return ControlFlow::Break(());
             }
             disturbance.after(system);
-            if let Some(codec) = loss.codec {
-                Explorer::attack_running(system, codec);
-            }
+            Explorer::attack_running(system, loss.codec);
             watch.after(system)
         });
         if let Err(Failure::Config(why)) = outcome {

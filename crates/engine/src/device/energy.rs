@@ -1,10 +1,11 @@
 //! The energy of accesses, in whole femtojoules so that sums do not depend on their order.
 //!
 //! Decisions: a read that misses the row buffer reads the transfer's bits (512, or 576 with a counter beside the line)
-//! from the array; every access moves them between row buffer and bus; a write programs all of them (a write that
-//! programs only changed bits is not modelled). An access of some words of a line moves and programs their share.
+//! from the array; every access moves them between row buffer and bus; a write programs all of them, or those that it
+//! changes, after it has read them if their row is not open (`device.programmed_bits`). An access of some words of a line
+//! moves and programs their share.
 
-use crate::config::Device;
+use crate::config::{Device, ProgrammedBits};
 use crate::kernel::Ps;
 use crate::message::{LINE_WORDS, MediaOp};
 
@@ -19,6 +20,8 @@ pub(super) struct Energy {
     row_buffer: ByWords,
     array_read: ByWords,
     array_write: ByWords,
+    /// For each bit that a write changes, beside what the access costs.
+    flip: u64,
     background_mw: f64,
 }
 
@@ -29,10 +32,12 @@ impl Energy {
         let by_words = |pj_per_bit: f64| -> ByWords {
             std::array::from_fn(|place| (pj_per_bit * bits(place + 1) * FEMTO_PER_PICO).round() as u64)
         };
+        let of_bit = (device.array_write_pj_per_bit * FEMTO_PER_PICO).round() as u64;
         Self {
             row_buffer: by_words(device.row_buffer_pj_per_bit),
             array_read: by_words(device.array_read_pj_per_bit),
             array_write: by_words(device.array_write_pj_per_bit),
+            flip: if device.programmed_bits == ProgrammedBits::Changed { of_bit } else { 0 },
             background_mw: device.background_mw,
         }
     }
@@ -41,11 +46,23 @@ impl Energy {
     pub fn of_access(&self, op: MediaOp, row_hit: bool, words: u8) -> u64 {
         let place = usize::from(words) - 1;
         let array = match op {
-            MediaOp::Read if row_hit => 0,
-            MediaOp::Read => self.array_read[place],
-            MediaOp::Write => self.array_write[place],
+            MediaOp::Write if self.flip == 0 => self.array_write[place],
+            MediaOp::Read | MediaOp::Write if row_hit => 0,
+            MediaOp::Read | MediaOp::Write => self.array_read[place],
         };
         self.row_buffer[place] + array
+    }
+
+    /// What a write costs beside that which changes `flipped` bits.
+    pub fn of_flips(&self, flipped: u64) -> u64 {
+        self.flip * flipped
+    }
+
+    /// Energy of a line that is read and written to another place, all of whose bits are programmed there.
+    pub fn of_move(&self) -> u64 {
+        let [.., row_buffer] = self.row_buffer;
+        let ([.., read], [.., write]) = (self.array_read, self.array_write);
+        2 * row_buffer + read + write
     }
 
     /// Background energy over `elapsed` picoseconds, in femtojoules: one milliwatt is one femtojoule per picosecond.
@@ -72,6 +89,12 @@ mod tests {
         assert_eq!(energy.of_access(MediaOp::Read, true, 8), 522_240);
         assert_eq!(energy.of_access(MediaOp::Read, false, 8), 522_240 + 1_264_640);
         assert_eq!(energy.of_access(MediaOp::Write, true, 8), 522_240 + 8_611_840);
+        assert_eq!([energy.of_flips(9), energy.of_move()], [0, 2 * 522_240 + 1_264_640 + 8_611_840]);
+        device.programmed_bits = ProgrammedBits::Changed;
+        let changed = Energy::new(&device, LINE_BYTES);
+        let of_write = |row_hit| changed.of_access(MediaOp::Write, row_hit, 8);
+        assert_eq!([of_write(true), of_write(false)], [522_240, 522_240 + 1_264_640], "compared with what is there");
+        assert_eq!([changed.of_flips(100), changed.of_move()], [1_682_000, energy.of_move()]);
         // One word of eight.
         assert_eq!(energy.of_access(MediaOp::Write, true, 1), 65_280 + 1_076_480);
         assert_eq!(energy.of_access(MediaOp::Write, false, 8), energy.of_access(MediaOp::Write, true, 8));

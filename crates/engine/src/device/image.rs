@@ -51,8 +51,17 @@ impl Image {
         self.states.prefetch(media);
     }
 
-    /// Writes `bytes` to `media`.
-    pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
+    /// Writes `bytes` to `media`; returns how many bits this changes. Lines that were never written hold zeros, and a line
+    /// of the populated base is compared with its plaintext; where it is encrypted half of the bits differ, as between any
+    /// two ciphertexts. Without bytes nothing is known to change.
+    pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) -> u32 {
+        let flipped = if self.bytes { changed_bits(self.content(media).bytes(), bytes) } else { 0 };
+        self.put(media, bytes);
+        flipped
+    }
+
+    /// Replaces what is stored for `media`, which is no write.
+    pub fn put(&mut self, media: MediaLine, bytes: &LineBytes) {
         self.changes += 1;
         let place = &mut self.states.get_mut(media).place;
         if !self.bytes && media.as_line().is_some() {
@@ -93,6 +102,11 @@ impl Image {
         self.states.get(media).writes
     }
 
+    /// Every line that was written since the last reset, with its number of writes.
+    pub fn iter_writes(&self) -> impl Iterator<Item = (MediaLine, u32)> + '_ {
+        self.states.all().filter(|(_, state)| state.writes != 0).map(|(media, state)| (media, state.writes))
+    }
+
     /// Sets all numbers of writes to zero.
     pub fn reset_writes(&mut self) {
         self.states.reset_writes();
@@ -118,6 +132,12 @@ impl Image {
         let found = if self.bytes { self.base.line(line) } else { self.base.populated(line).then_some(&ZERO) };
         found.map_or(Content::Never, Content::Base)
     }
+}
+
+fn changed_bits(before: &LineBytes, after: &LineBytes) -> u32 {
+    let (before, after) = (before.as_chunks::<8>().0, after.as_chunks::<8>().0);
+    let changed = |(before, after): (&[u8; 8], &[u8; 8])| u64::from_ne_bytes(*before) ^ u64::from_ne_bytes(*after);
+    before.iter().zip(after).map(|words| changed(words).count_ones()).sum()
 }
 
 #[cfg(test)]
@@ -150,14 +170,17 @@ mod tests {
             // Lines 0 to 99 are populated.
             let base = Arc::new(TestBase { lines: 100, bytes: [0xbb; 64] });
             let mut image = Image::new(base, bytes);
-            let mut model = BTreeMap::new();
+            let mut model = BTreeMap::<MediaLine, LineBytes>::new();
             for (media, value) in stores {
                 if value % 8 == 7 {
                     image.forget(media);
                     model.remove(&media);
                     continue;
                 }
-                image.store(media, &[value; 64]);
+                let populated = media.as_line().is_some_and(|line| line.0 < 100);
+                let before = model.get(&media).map_or(if populated { 0xbb } else { 0 }, |bytes| bytes[0]);
+                let flipped = if bytes { (before ^ value).count_ones() * 64 } else { 0 };
+                prop_assert_eq!(image.store(media, &[value; 64]), flipped);
                 let kept = if bytes || media.is_metadata() { value } else { 0 };
                 model.insert(media, [kept; 64]);
             }

@@ -69,9 +69,13 @@ impl LineStates {
         }
     }
 
-    /// Every line that was stored, with its place plus one, in address order: data lines, counter blocks, lines of MACs,
-    /// tree nodes.
+    /// Every line that was stored, with its place plus one, in the order of [`Self::all`].
     pub fn stored(&self) -> impl Iterator<Item = (MediaLine, u32)> + '_ {
+        self.all().filter(|(_, state)| state.place != 0).map(|(media, state)| (media, state.place))
+    }
+
+    /// Every line that has a state, in address order: data lines, counter blocks, lines of MACs, tree nodes.
+    pub fn all(&self) -> impl Iterator<Item = (MediaLine, LineState)> + '_ {
         let pages = self.pages.iter().filter(|(_, entry)| *entry != 0);
         let data = pages.flat_map(|(page, entry)| {
             let lines = self.data.get(entry - 1).iter().enumerate();
@@ -79,8 +83,7 @@ impl LineStates {
         });
         let counters = self.counters.iter().map(|(block, state)| (MediaLine::counter(CounterBlock(block)), state));
         let integrity = self.integrity.iter().map(|(media, state)| (*media, *state));
-        let all = data.chain(counters).chain(integrity);
-        all.filter(|(_, state)| state.place != 0).map(|(media, state)| (media, state.place))
+        data.chain(counters).chain(integrity)
     }
 
     /// Sets all numbers of writes to zero.

@@ -48,9 +48,8 @@ impl Mapping {
         &self.geometry
     }
 
-    /// The bank of `media` and its row, or its part of a row that the row buffer holds.
-    pub fn locate(&self, media: MediaLine) -> Location {
-        let place = self.place(media);
+    /// The bank of `place` and its row, or its part of a row that the row buffer holds.
+    pub fn location(&self, place: Place) -> Location {
         let row = place.row * self.segments + place.column / self.segment_lines;
         Location { bank: place.bank as u16, row: row as u32 }
     }

@@ -4,11 +4,14 @@
 //! - `timing`: when an access gets its bank, rank and bus.
 //! - `image`: the bytes that survive a power failure, and how often each line was written.
 //! - `energy` and `wear`: the cost of accesses.
+//! - `start_gap`: lines that change their places; `lifetime`: what this means for the life of the device.
 
 mod energy;
 mod image;
+mod lifetime;
 mod line_states;
 mod mapping;
+mod start_gap;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -22,10 +25,13 @@ use crate::config::{Geometry, Machine};
 use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
 use crate::message::{
-    BaseImage, Content, DevicePort, Issued, Line, LineBytes, Location, MediaLine, MediaOp, MediaUnit,
+    BaseImage, Content, DevicePort, Issued, LINE_BYTES, LINE_WORDS, Line, LineBytes, Location, MediaLine, MediaOp,
+    MediaUnit,
 };
 use energy::Energy;
+use lifetime::RegionWrites;
 use mapping::Mapping;
+use start_gap::StartGap;
 use std::ops::Range;
 use std::sync::Arc;
 use timing::Timing;
@@ -67,6 +73,12 @@ pub struct DeviceStats {
     pub max_line_writes: u32,
     /// The same of each kind of media line.
     pub most_writes: MostWrites,
+    /// Lines that wear levelling has moved.
+    pub gap_moves: u64,
+    /// Bits that writes have changed, of all kinds of lines; none without bytes.
+    pub flipped_bits: u64,
+    /// The same of data lines.
+    pub flipped_data_bits: u64,
 }
 
 /// The counts of one bank since the start or the last reset.
@@ -99,6 +111,14 @@ struct Bank {
     busy_until: Ps,
 }
 
+impl Bank {
+    /// It works on an access, submitted at `now`, until `done`.
+    fn occupied(&mut self, now: Ps, done: Ps) {
+        self.stats.busy_ps += done.saturating_sub(now.max(self.busy_until));
+        self.busy_until = done.max(self.busy_until);
+    }
+}
+
 /// The place of a line in the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct MediaPlace {
@@ -120,6 +140,7 @@ pub struct Device {
     channels: u32,
     banks_per_rank: u32,
     mapping: Mapping,
+    leveling: Option<StartGap>,
     timing: Timing,
     image: Image,
     energy: Energy,
@@ -148,6 +169,7 @@ impl Device {
             channels: machine.device.channels,
             banks_per_rank: machine.device.banks_per_rank,
             mapping,
+            leveling: StartGap::of(machine),
             timing: Timing::new(&machine.device),
             image: Image::new(base, machine.engine.bytes),
             energy: Energy::new(&machine.device, layout.transfer_bytes()),
@@ -163,7 +185,7 @@ impl Device {
     }
 
     /// Restarts the device after a power failure: every bank is free, no row is open, and the statistics start from
-    /// zero. The stored bytes are kept.
+    /// zero. The stored bytes are kept, and so are the registers of wear levelling.
     pub fn power_cycle(&mut self, machine: &Machine) {
         self.timing = Timing::new(&machine.device);
         self.banks.fill(Bank::default());
@@ -188,9 +210,14 @@ impl Device {
 
     /// The place of `media`.
     pub fn place(&self, media: MediaLine) -> MediaPlace {
-        let mapping::Place { bank, row, column } = self.mapping.place(media);
+        let mapping::Place { bank, row, column } = self.place_now(media);
         let (channel, rank) = self.channel_and_rank(bank as u16);
         MediaPlace { channel, rank, bank: bank as u32, row, column }
+    }
+
+    fn place_now(&self, media: MediaLine) -> mapping::Place {
+        let home = self.mapping.place(media);
+        self.leveling.as_ref().map_or(home, |regions| regions.place(home))
     }
 
     /// The contents of the media.
@@ -202,7 +229,7 @@ impl Device {
     /// never been written.
     pub fn tamper(&mut self, media: MediaLine, bytes: Option<&LineBytes>) {
         match bytes {
-            Some(bytes) => self.image.store(media, bytes),
+            Some(bytes) => self.image.put(media, bytes),
             None => self.image.forget(media),
         }
     }
@@ -229,6 +256,25 @@ impl Device {
         self.image.writes(media)
     }
 
+    /// How many runs the device endures that write what was written since the last reset; `None` if nothing was.
+    pub fn endured_runs(&self, machine: &Machine) -> Option<f64> {
+        let Some(regions) = &self.leveling else { return lifetime::unlevelled(machine, self.most_writes.of_all()) };
+        let mut writes = RegionWrites::new();
+        for (media, count) in self.image.iter_writes() {
+            let home = self.mapping.place(media);
+            let (region, number) = regions.number(home);
+            writes.entry((home.bank, region)).or_default().push((number, count.into()));
+        }
+        lifetime::levelled(machine, regions, writes)
+    }
+
+    /// The same if writes were spread evenly over all lines of its capacity.
+    pub fn evenly_endured_runs(&self, machine: &Machine) -> Option<f64> {
+        let lines = machine.device.capacity.0 / LINE_BYTES;
+        let writes = self.stats.writes;
+        (writes > 0).then(|| machine.wear.endurance_writes as f64 * lines as f64 / writes as f64)
+    }
+
     /// Resets statistics and wear to zero; bytes, open rows and busy banks stay.
     pub fn reset_stats(&mut self) {
         self.stats = DeviceStats::default();
@@ -238,9 +284,27 @@ impl Device {
     }
 }
 
+impl Device {
+    /// Has wear levelling move a line, if the write of `media` calls for it.
+    fn level(&mut self, now: Ps, media: MediaLine) {
+        let home = self.leveling.as_ref().map(|_| self.mapping.place(media));
+        let Some(moved) = self.leveling.as_mut().zip(home).and_then(|(regions, home)| regions.wrote(home)) else {
+            return;
+        };
+        let mut not_before = 0;
+        for (place, op) in [(moved.from, MediaOp::Read), (moved.to, MediaOp::Write)] {
+            let issued = self.timing.issue(now, self.mapping.location(place), op, LINE_WORDS, not_before);
+            self.banks[home.map_or(0, |home| home.bank as usize)].occupied(now, issued.done);
+            not_before = issued.data_end;
+        }
+        self.stats.access_energy_fj += self.energy.of_move();
+        self.stats.gap_moves += 1;
+    }
+}
+
 impl DevicePort for Device {
     fn locate(&self, media: MediaLine) -> Location {
-        self.mapping.locate(media)
+        self.mapping.location(self.place_now(media))
     }
 
     fn open_row(&self, bank: u16) -> Option<u32> {
@@ -264,9 +328,10 @@ impl DevicePort for Device {
         words: u8,
         not_before: Ps,
     ) -> Issued {
-        debug_assert_eq!(location, self.mapping.locate(media));
+        // With wear levelling a line may have moved since it was located, by one line.
+        debug_assert!(location == self.locate(media) || self.leveling.is_some());
         let issued = self.timing.issue(now, location, op, words, not_before);
-        let Bank { stats: of_bank, busy_until } = &mut self.banks[usize::from(location.bank)];
+        let of_bank = &mut self.banks[usize::from(location.bank)].stats;
         *(if op == MediaOp::Read { &mut of_bank.reads } else { &mut of_bank.writes }) += 1;
         let stats = &mut self.stats;
         let (all, [data, counter, mac, tree, table]) = match op {
@@ -301,11 +366,11 @@ impl DevicePort for Device {
         *all += 1;
         *of_kind += 1;
         of_bank.row_hits += u64::from(issued.row_hit);
-        of_bank.busy_ps += issued.done.saturating_sub(now.max(*busy_until));
-        *busy_until = issued.done.max(*busy_until);
+        self.banks[usize::from(location.bank)].occupied(now, issued.done);
         stats.access_energy_fj += self.energy.of_access(op, issued.row_hit, words);
         if op == MediaOp::Write {
             self.most_writes.note(media, self.image.count_write(media));
+            self.level(now, media);
         }
         issued
     }
@@ -319,12 +384,17 @@ impl DevicePort for Device {
     }
 
     fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
-        self.image.store(media, bytes);
+        let flipped = u64::from(self.image.store(media, bytes));
+        self.stats.flipped_bits += flipped;
+        if media.as_line().is_some() {
+            self.stats.flipped_data_bits += flipped;
+        }
+        self.stats.access_energy_fj += self.energy.of_flips(flipped);
     }
 
     fn materialise(&mut self, media: MediaLine, bytes: &LineBytes) {
         debug_assert!(matches!(self.image.content(media), Content::Base(_)), "only a populated line materialises");
-        self.image.store(media, bytes);
+        self.image.put(media, bytes);
     }
 
     fn populated_mask(&self, lines: Range<u64>) -> u64 {

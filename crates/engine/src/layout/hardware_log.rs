@@ -74,6 +74,13 @@ impl LogRegion {
         line >= self.first && line.0 < self.first.0 + self.lines()
     }
 
+    /// Whether `line` has metadata of a bucket, which rest in the clear and are nothing that the program has stored.
+    pub fn holds_metadata(&self, line: Line) -> bool {
+        self.layout == LogLayout::Chains
+            && self.contains(line)
+            && (line.0 - self.first.0).is_multiple_of(bucket_lines(self.layout, self.records))
+    }
+
     fn bucket(&self, bucket: u32) -> u64 {
         debug_assert!(bucket < self.buckets);
         self.first.0 + u64::from(bucket) * bucket_lines(self.layout, self.records)

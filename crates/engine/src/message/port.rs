@@ -189,6 +189,16 @@ pub enum Content<'a> {
     Stored(&'a LineBytes),
 }
 
+impl<'a> Content<'a> {
+    /// The bytes, as far as the host has them: those of a populated line are its plaintext.
+    pub fn bytes(self) -> &'a LineBytes {
+        match self {
+            Content::Never => &[0; 64],
+            Content::Base(bytes) | Content::Stored(bytes) => bytes,
+        }
+    }
+}
+
 /// The device as the controller sees it.
 pub trait DevicePort {
     /// The bank and row of a media line.

@@ -17,6 +17,23 @@ impl DirectCodec {
     pub fn new(cipher: Arc<dyn LineCipher>, base: Arc<dyn BaseImage>) -> Self {
         Self { cipher, base }
     }
+
+    /// The codec of memory that started as `base` and holds plaintext: an attacker changes that as well.
+    pub fn in_the_clear(base: Arc<dyn BaseImage>) -> Self {
+        Self::new(Arc::new(Plaintext), base)
+    }
+}
+
+/// No cipher: what is stored is plaintext.
+struct Plaintext;
+
+impl LineCipher for Plaintext {
+    fn encrypt(&self, _line: Line, plaintext: &LineBytes) -> LineBytes {
+        *plaintext
+    }
+    fn decrypt(&self, _line: Line, ciphertext: &LineBytes) -> LineBytes {
+        *ciphertext
+    }
 }
 
 impl LineCodec for DirectCodec {

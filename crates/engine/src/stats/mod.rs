@@ -208,6 +208,23 @@ pub struct Nvm {
     pub max_tree_writes: u32,
     /// Number of writes of the line of the shadow table that was written most often.
     pub max_table_writes: u32,
+    /// How often what was measured can be repeated, on the same lines, until one of them has been written
+    /// `wear.endurance_writes` times; with the wear levelling of the machine, whose moves count as writes. Null if nothing
+    /// was written.
+    pub endured_runs: Option<f64>,
+    /// The time that this takes, in years.
+    pub lifetime_years: Option<f64>,
+    /// That time if all writes were spread evenly over all lines of the device: the most that any wear levelling can reach.
+    pub even_lifetime_years: Option<f64>,
+    /// Lines that wear levelling has moved. These are reads and writes of the device beside those that are counted here;
+    /// their time and energy are counted.
+    pub gap_moves: u64,
+    /// Bits that writes have changed. A line that was never written holds zeros; one that a program found populated and
+    /// nothing has read counts as its plaintext. Null without bytes.
+    pub flipped_bits: Option<u64>,
+    /// Bits that a write of a data line changes, log included, over the 512 that it has: the mean. Null without such writes,
+    /// and without bytes.
+    pub data_flip_share: Option<f64>,
     /// Accesses that found their row open.
     pub row_hits: u64,
     /// Time that banks were busy, summed over all banks.

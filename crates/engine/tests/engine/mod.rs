@@ -42,4 +42,5 @@ mod staged_pairs;
 mod stages;
 mod verdict;
 mod warm_caches;
+mod wear;
 mod work;

@@ -54,6 +54,18 @@ class Nvm:
         max_mac_writes: number of writes of the line of MACs that was written most often.
         max_tree_writes: number of writes of the tree node that was written most often.
         max_table_writes: number of writes of the line of the shadow table that was written most often.
+        endured_runs: how often what was measured can be repeated, on the same lines, until one of them has been written
+            `wear.endurance_writes` times; with the wear levelling of the machine, whose moves count as writes. Null if
+            nothing was written.
+        lifetime_years: the time that this takes, in years.
+        even_lifetime_years: that time if all writes were spread evenly over all lines of the device: the most that any
+            wear levelling can reach.
+        gap_moves: lines that wear levelling has moved. These are reads and writes of the device beside those that are
+            counted here; their time and energy are counted.
+        flipped_bits: bits that writes have changed. A line that was never written holds zeros; one that a program found
+            populated and nothing has read counts as its plaintext. Null without bytes.
+        data_flip_share: bits that a write of a data line changes, log included, over the 512 that it has: the mean.
+            Null without such writes, and without bytes.
         row_hits: accesses that found their row open.
         bank_busy_ns: time that banks were busy, summed over all banks.
     """
@@ -79,6 +91,12 @@ class Nvm:
     max_mac_writes: int
     max_tree_writes: int
     max_table_writes: int
+    endured_runs: float | None
+    lifetime_years: float | None
+    even_lifetime_years: float | None
+    gap_moves: int
+    flipped_bits: int | None
+    data_flip_share: float | None
     row_hits: int
     bank_busy_ns: float
 

@@ -23,10 +23,10 @@ use super::explorer::covered::covered;
 use super::explorer::second_life::{SecondLife, second_life};
 use crate::audit::Auditor;
 use crate::kernel::{Random, workers};
-use crate::layout::TreePlace;
+use crate::layout::{LogRegion, TreePlace};
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, MediaUnit, NoObserver};
 use crate::power::{PowerLoss, Survivors};
-use crate::recovery::{AdrSnapshot, Alarm, Boot, LineCodec, Media};
+use crate::recovery::{AdrSnapshot, Alarm, Boot, DirectCodec, LineCodec, Media};
 use choose::{Change, Choice, Reach};
 use running::Plaintext;
 use serde::Serialize;
@@ -135,6 +135,10 @@ pub enum Moment {
 /// Attacks the states of one run.
 pub struct Attacker {
     versions: Versions,
+    /// How memory is read that holds plaintext.
+    in_the_clear: Arc<DirectCodec>,
+    /// The log that hardware keeps, if there is one.
+    log: Option<LogRegion>,
     /// What the program has stored, as far as it has reached the controller.
     plaintext: Plaintext,
     seed: u64,
@@ -194,6 +198,8 @@ impl Attacker {
     pub fn new(seed: u64, plan: AttackPlan, speculative: bool, base: Arc<dyn BaseImage>) -> Self {
         Self {
             versions: Versions::default(),
+            in_the_clear: Arc::new(DirectCodec::in_the_clear(Arc::clone(&base))),
+            log: None,
             plaintext: Plaintext::new(base),
             seed,
             plan,
@@ -208,6 +214,12 @@ impl Attacker {
     /// `shared`: whether attacks are judged on all threads of the pool that the exploration runs in.
     pub fn shared(mut self, shared: bool) -> Self {
         self.shared = shared;
+        self
+    }
+
+    /// `log`: the log that hardware keeps, if there is one.
+    pub fn with_log(mut self, log: Option<LogRegion>) -> Self {
+        self.log = log;
         self
     }
 
@@ -228,7 +240,8 @@ impl Attacker {
 
     /// Handles that `media` has crossed the bus.
     pub fn crossed(&mut self, media: MediaLine, bytes: &LineBytes) {
-        self.versions.crossed(media, bytes);
+        let of_program = |line| self.log.is_none_or(|log| !log.holds_metadata(line));
+        self.versions.crossed(media, bytes, media.as_line().is_some_and(of_program));
     }
 
     /// Attacks what the power failure after the last event has left, once with each kind of change, what another power
@@ -263,7 +276,8 @@ impl Attacker {
 
     /// Attacks the media of `attacked`, to which the persistence domain drains what its snapshot has.
     fn attack_media(&mut self, attacked: &Attacked<'_>, moments: &[Moment]) -> Vec<(Line, String)> {
-        let Some(codec) = attacked.loss.codec else { return Vec::new() };
+        let in_the_clear = Arc::clone(&self.in_the_clear);
+        let codec = attacked.loss.codec.unwrap_or(&*in_the_clear);
         let drained = drained(attacked.media, attacked.snapshot);
         let mut empty = attacked.snapshot.clone();
         empty.wpq.clear();
@@ -318,7 +332,7 @@ impl Attacker {
         cut: Option<u64>,
     ) -> Option<Judged> {
         let loss = attacked.loss;
-        let codec = loss.codec?;
+        let codec = loss.codec.unwrap_or(&*self.in_the_clear);
         let mut first = loss.boot(media, snapshot, NoObserver);
         let Some(cut) = cut else {
             first.finish();

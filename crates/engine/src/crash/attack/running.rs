@@ -109,10 +109,12 @@ impl Attacker {
     pub fn attack_running<O: Observer>(
         &mut self,
         system: &System<O>,
-        codec: &dyn LineCodec,
+        codec: Option<&dyn LineCodec>,
         event: u64,
         line: Line,
     ) -> Vec<(Line, String)> {
+        let in_the_clear = Arc::clone(&self.in_the_clear);
+        let codec = codec.unwrap_or(&*in_the_clear);
         let attacked = self.tallies.access(self.versions.units(), self.versions.count());
         let checks = codec.integrity().is_some();
         if attacked % CONTROL_EVERY == 1 {

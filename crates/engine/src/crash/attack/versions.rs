@@ -67,14 +67,15 @@ impl Versions {
         self.count += 1;
     }
 
-    pub fn crossed(&mut self, media: MediaLine, bytes: &LineBytes) {
+    /// `media` has crossed the bus with these bytes. `watched`: its plaintext is the program's.
+    pub fn crossed(&mut self, media: MediaLine, bytes: &LineBytes, watched: bool) {
         let versions = self.of.get_mut(&media);
         if let Some(version) =
             versions.and_then(|versions| versions.iter_mut().find(|version| !version.seen && version.bytes == *bytes))
         {
             version.seen = true;
             let event = version.event;
-            if media.as_line().is_some() {
+            if watched {
                 self.watch(media, bytes, event);
             }
         }

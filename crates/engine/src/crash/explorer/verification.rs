@@ -88,7 +88,7 @@ impl Explorer<'_> {
     }
 
     /// Has the attacker change the media under copies of `system`, if a request for memory comes next to its controller.
-    pub(in super::super) fn attack_running(system: &mut System<Self>, codec: &dyn LineCodec) {
+    pub(in super::super) fn attack_running(system: &mut System<Self>, codec: Option<&dyn LineCodec>) {
         let explorer = &mut system.observer;
         if !explorer.at_point || explorer.attacker.is_none() {
             return;

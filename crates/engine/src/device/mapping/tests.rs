@@ -127,7 +127,7 @@ proptest! {
 fn consecutive_pages_go_where_the_mapping_says() {
     let place = |kind, page: u64| {
         let mapping = Mapping::new(&machine((1, 2, 2, 72, 1), kind, CounterPlacement::SameBank), MediaLayout::PLAIN);
-        let location = mapping.locate(MediaLine::data(Line(page * 64 + 5)));
+        let location = mapping.location(mapping.place(MediaLine::data(Line(page * 64 + 5))));
         (location.bank, location.row)
     };
     let places = |kind| [0, 1, 3, 4, 5, 8, 63, 64].map(|page| place(kind, page));
@@ -176,8 +176,10 @@ fn consecutive_rows_go_to_consecutive_banks() {
     let mut machine = machine((1, 1, 4, 72, 4), AddressMapping::RowInterleaved, CounterPlacement::SameBank);
     let at = |machine: &Machine, page: u64| {
         let mapping = Mapping::new(machine, MediaLayout::PLAIN);
-        let (place, location) =
-            (mapping.place(MediaLine::data(Page(page).line(1))), mapping.locate(MediaLine::data(Page(page).line(1))));
+        let (place, location) = (
+            mapping.place(MediaLine::data(Page(page).line(1))),
+            mapping.location(mapping.place(MediaLine::data(Page(page).line(1)))),
+        );
         (place.bank, place.row, place.column, location.row)
     };
     assert_eq!(

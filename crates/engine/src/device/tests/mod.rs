@@ -3,6 +3,7 @@
 mod timing;
 
 use super::*;
+use crate::config::{Leveling, ProgrammedBits, Scatter};
 use crate::message::CounterBlock;
 
 /// A base whose first `lines` lines all hold `bytes`.
@@ -74,8 +75,58 @@ fn line_goes_from_base_to_media() {
     assert_eq!(device.content(base), Content::Stored(&[5; 64]));
     assert_eq!(device.content(beyond), Content::Stored(&[6; 64]));
     assert_eq!(device.populated_mask(0..2), 0b01);
-    // Neither is an access.
-    assert_eq!(device.stats(), DeviceStats::default());
+    // Neither is an access. What was stored has changed two bits of each byte.
+    let flipped = 2 * 64;
+    let expected = DeviceStats { flipped_bits: flipped, flipped_data_bits: flipped, ..DeviceStats::default() };
+    assert_eq!(device.stats(), expected);
+}
+
+#[test]
+fn bits_that_change_are_counted_and_programmed() {
+    let mut machine = test_machine();
+    machine.device.programmed_bits = ProgrammedBits::Changed;
+    let mut device = device(&machine, 1).unwrap();
+    let (line, block) = (MediaLine::data(Line(0)), MediaLine::counter(CounterBlock(0)));
+    for (media, bytes) in [(line, [8; 64]), (line, [8; 64]), (block, [1; 64])] {
+        device.store(media, &bytes);
+    }
+    let stats = device.stats();
+    assert_eq!([stats.flipped_bits, stats.flipped_data_bits], [64 + 64, 64], "the line held nines");
+    assert_eq!(stats.access_energy_fj, 128 * 16_820);
+}
+
+#[test]
+fn gap_moves_a_line_after_the_write_that_calls_for_it() {
+    let mut machine = test_machine();
+    let mut still = device(&machine, 1).unwrap();
+    machine.wear.leveling = Leveling::StartGap;
+    machine.wear.scatter = Scatter::InOrder;
+    machine.wear.gap_interval = 2;
+    let mut levelled = device(&machine, 1).unwrap();
+    let (line, now) = (MediaLine::data(Line(0)), 1_000_000);
+    for write in 0..2 {
+        let at = now * (1 + write);
+        for device in [&mut still, &mut levelled] {
+            device.issue(at, line, device.locate(line), MediaOp::Write, 8, 0);
+        }
+        assert_eq!(levelled.stats().gap_moves, write);
+    }
+    // The last line of the bank goes to the place that the bank has more than it stores.
+    let rows = Geometry::of(&machine).rows as u32;
+    let read = still.timing.issue(2 * now, Location { bank: 0, row: rows - 1 }, MediaOp::Read, 8, 0);
+    still.timing.issue(2 * now, Location { bank: 0, row: u32::MAX - 1 }, MediaOp::Write, 8, read.data_end);
+    assert_eq!(format!("{:?}", still.timing), format!("{:?}", levelled.timing));
+    let moved = 2 * 512 * 1_020 + 512 * (2_470 + 16_820);
+    assert_eq!(levelled.stats().access_energy_fj, still.stats().access_energy_fj + moved);
+    assert!(levelled.stats().bank_busy_ps > still.stats().bank_busy_ps);
+    assert_eq!(
+        (levelled.stats().reads, levelled.stats().writes),
+        (0, 2),
+        "a move is none of the controller's accesses"
+    );
+    let place = levelled.place(line);
+    levelled.power_cycle(&machine);
+    assert_eq!(levelled.place(line), place, "the registers survive");
 }
 
 #[test]

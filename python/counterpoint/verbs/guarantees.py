@@ -1,0 +1,107 @@
+"""What designs guarantee beside their speed, each shown by one small exploration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, cast
+
+from .._engine import InputError
+from ..contract.options import CrashOptions
+from ..contract.printed import Guarantee
+from ..contract.results import Crash
+from ..system import units
+from . import api
+
+WORKLOAD = "array"
+"""What each design runs, in the form that its programs have."""
+
+EXPLORED = CrashOptions(
+    machine="small",
+    transactions=6,
+    attack=("replay", "replay-with-mac", "replay-with-counter", "replay-page", "rollback"),
+    shrink=False,
+    blame=False,
+)
+"""How: few transactions on small caches, every event a crash point, and old memory put back in every durable state and
+before every access."""
+
+SECRECY = frozenset({"plaintext", "pad_reuse", "tweak_reuse"})
+"""The rules whose violations tell what memory holds."""
+
+
+def guarantees(
+    designs: Iterable[str | os.PathLike[str]],
+    variant: Literal["published", "hardened"] = "hardened",
+    *,
+    progress: api.Progress | None = None,
+) -> list[Guarantee]:
+    """What each design guarantees.
+
+    Args:
+        designs: names of designs, or paths of design files.
+        variant: the reading of their papers.
+        progress: told how many are known.
+
+    Raises:
+        InputError: there is no such design, in one sentence.
+        Interrupted: Ctrl-C.
+    """
+    names = list(designs)
+    found = []
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for guarantee in pool.map(lambda design: _explored(design, variant), names):
+            found.append(guarantee)
+            if progress is not None:
+                progress(len(found), len(names))
+    return found
+
+
+def told() -> str:
+    """What the guarantees rest on, in a sentence."""
+    programs = (
+        f"{units.count_of(EXPLORED['transactions'], 'transaction')} of {WORKLOAD} on the preset {EXPLORED['machine']}"
+    )
+    return (
+        f"Secrecy, replay and crash: {programs}; power is cut\n"
+        "after every event, and old memory put back in every durable state and before every access."
+    )
+
+
+def _explored(design: str | os.PathLike[str], variant: Literal["published", "hardened"]) -> Guarantee:
+    options: CrashOptions = {**EXPLORED, "variant": variant, "workers": 1}
+    try:
+        return _of(api.crash(design, WORKLOAD, **options))
+    except InputError as error:
+        return Guarantee(
+            os.fspath(design), variant, secrecy=None, replay=None, crash=None, crash_points=0, why_not=str(error)
+        )
+
+
+def _of(crash: Crash) -> Guarantee:
+    broken = {violation.rule for violation in crash.violations}
+    return Guarantee(
+        crash.design,
+        crash.variant,
+        secrecy=_secrecy(crash, bool(broken & SECRECY)),
+        replay=_replay(crash),
+        crash="breaks" if broken - SECRECY - {"integrity"} else "holds",
+        crash_points=crash.crash_points,
+        why_not=None,
+    )
+
+
+def _secrecy(crash: Crash, leaks: bool) -> Literal["none", "leaks", "repeats", "holds"]:
+    """`repeats`: equal plaintext at an address is equal ciphertext."""
+    if not crash.secret:
+        return "none"
+    repeated = crash.attacks is not None and crash.attacks.watched is not None and crash.attacks.watched.repeated > 0
+    return "leaks" if leaks else "repeats" if repeated else "holds"
+
+
+def _replay(crash: Crash) -> Literal["accepted", "late", "detected"] | None:
+    """The worst that comes of old memory; None if none was put back."""
+    seen = {str(row.verdict) for row in crash.attacks.rows} if crash.attacks is not None else set()
+    worst: Sequence[str] = [verdict for verdict in ("accepted", "late", "detected") if verdict in seen]
+    return cast("Literal['accepted', 'late', 'detected']", worst[0]) if worst else None
