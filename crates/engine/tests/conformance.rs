@@ -251,7 +251,10 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
         let coalesces = with_reduction.contains(&name) || name == "fca" && merges;
         // The selective design merges a pair's block with one written back on request, if they meet; hardware logging
         // merges the blocks of pairs, if the machine's queue merges. Behind a tree, writes may come too slowly to meet.
-        let may = matches!(name, "sca" | "hw-log" | "alc" | "easy-pm" | "sca-tree" | "secpm-tree" | "supermem-tree");
+        let may = matches!(
+            name,
+            "sca" | "hw-log" | "alc" | "easy-pm" | "sca-tree" | "secpm-tree" | "supermem-tree" | "xts-tree"
+        );
         assert!(may || (controller.counter_writes_coalesced > 0) == coalesces, "{case}");
         match name {
             "unencrypted" | "adr" | "eadr" => {
@@ -268,6 +271,7 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
             | "hw-log"
             | "supermem"
             | "secpm-tree"
+            | "xts-tree"
             | "supermem-tree"
             | "rebuild"
             | "strict"

@@ -12,7 +12,7 @@ use crate::mechanism::line_hash::ShortHash;
 use crate::mechanism::low_bits::LowBits;
 use crate::mechanism::low_bits_blocks::LowBitsBlocks;
 use crate::mechanism::macs::Macs;
-use crate::mechanism::pads::{ConstantTweak, LogAndDataPads};
+use crate::mechanism::pads::{ConstantTweak, LogAndDataPads, VersionedLines};
 use crate::mechanism::table_contents::TableContents;
 use crate::message::BaseImage;
 use crate::parts::{
@@ -30,13 +30,16 @@ pub(crate) fn line_cipher(
     design: &Design,
     seed: u64,
 ) -> Result<Option<Arc<dyn LineCipher>>, ConfigError> {
-    let Some(tweak) = design.direct else { return Ok(None) };
-    let keys = Keys::from_seed(seed);
+    design.direct.map(|tweak| xts(machine, tweak, &Keys::from_seed(seed))).transpose()
+}
+
+/// AES-XTS with such a tweak.
+fn xts(machine: &Machine, tweak: Tweak, keys: &Keys) -> Result<Arc<dyn LineCipher>, ConfigError> {
     let cipher = XtsCipher::new(&keys.data, &keys.tweak, machine.controller.aes_key_bits)?;
-    Ok(Some(match tweak {
+    Ok(match tweak {
         Tweak::Line => Arc::new(cipher),
         Tweak::Constant => Arc::new(ConstantTweak(cipher)),
-    }))
+    })
 }
 
 /// The encryption that a boot of `design` over `base` needs, on a machine with `cores` cores, including the shadow cache if
@@ -68,6 +71,9 @@ pub(crate) fn encryption_parts(
         (Keys::from_seed(seed), machine.controller.aes_key_bits, machine.device.capacity.0);
     let data = PadCipher::new(&keys.data, key_bits, capacity)?;
     let mut pads: Box<dyn PadSource> = Box::new(data.clone());
+    if let Some(tweak) = parts.direct {
+        pads = Box::new(VersionedLines { pads: data.clone(), lines: xts(machine, tweak, &keys)? });
+    }
     let mut log = None;
     if let Some(part) = design.log {
         let region = log_region(machine, part);

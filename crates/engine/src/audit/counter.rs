@@ -2,10 +2,11 @@
 //! shares no code with the mechanisms that it checks. A mistake would have to be made twice in the same way to go
 //! unnoticed.
 
+use super::aes_blocks::{Aes, xor};
+use super::direct::DirectCipher;
 use super::facts::CounterLayout;
 use crate::layout::Coverage;
 use crate::message::{Line, LineBytes};
-use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 
 /// The counter of one line. A global counter is stored in `major`, with `minor` 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -19,54 +20,12 @@ impl AuditedCounter {
     pub const NEVER: AuditedCounter = AuditedCounter { major: 0, minor: 0 };
 }
 
-/// The block cipher with one key.
-pub(super) enum Aes {
-    Bits128(Box<aes::Aes128>),
-    Bits256(Box<aes::Aes256>),
-}
-
-impl Aes {
-    /// The cipher for a key of 16 or 32 bytes.
-    pub fn new(key: &[u8]) -> Self {
-        match key.len() {
-            16 => Self::Bits128(Box::new(aes::Aes128::new_from_slice(key).expect("16 bytes are an AES-128 key"))),
-            32 => Self::Bits256(Box::new(aes::Aes256::new_from_slice(key).expect("32 bytes are an AES-256 key"))),
-            bytes => panic!("an AES key has 16 or 32 bytes, not {bytes}"),
-        }
-    }
-
-    fn encrypt(&self, blocks: &mut [aes::Block; 4]) {
-        match self {
-            Self::Bits128(aes) => aes.encrypt_blocks(blocks),
-            Self::Bits256(aes) => aes.encrypt_blocks(blocks),
-        }
-    }
-
-    /// Encrypts one block.
-    pub fn block(&self, input: &[u8; 16]) -> [u8; 16] {
-        let mut block = (*input).into();
-        match self {
-            Self::Bits128(aes) => aes.encrypt_block(&mut block),
-            Self::Bits256(aes) => aes.encrypt_block(&mut block),
-        }
-        block.into()
-    }
-
-    /// Decrypts one block.
-    pub fn inverse(&self, input: &[u8; 16]) -> [u8; 16] {
-        let mut block = (*input).into();
-        match self {
-            Self::Bits128(aes) => aes.decrypt_block(&mut block),
-            Self::Bits256(aes) => aes.decrypt_block(&mut block),
-        }
-        block.into()
-    }
-}
-
 /// Key and counter layout of a run.
 pub(super) struct CounterCipher {
     aes: Aes,
     layout: CounterLayout,
+    /// What encrypts lines, if their counters are only versions.
+    direct: Option<DirectCipher>,
 }
 
 impl CounterCipher {
@@ -82,7 +41,17 @@ impl CounterCipher {
                 assert!(bytes <= 64, "a block of 64 bytes does not hold counters of {bytes} bytes");
             }
         }
-        Self { aes: Aes::new(key), layout }
+        Self { aes: Aes::new(key), layout, direct: None }
+    }
+
+    /// The same for lines that are encrypted with `direct`, whose counters are only versions.
+    pub fn with_versions(self, direct: Option<DirectCipher>) -> Self {
+        Self { direct, ..self }
+    }
+
+    /// Whether the counters of lines are only versions.
+    pub fn is_direct(&self) -> bool {
+        self.direct.is_some()
     }
 
     /// How counters are laid out in a block.
@@ -119,9 +88,12 @@ impl CounterCipher {
         pad
     }
 
-    /// Exclusive-ors `bytes` with the pad: encrypts or decrypts.
+    /// Exclusive-ors `bytes` with the pad: encrypts or decrypts. Where counters are only versions, decrypts.
     pub fn apply(&self, line: Line, counter: AuditedCounter, bytes: &LineBytes) -> LineBytes {
-        xor(bytes, &self.pad(line, counter))
+        match &self.direct {
+            Some(direct) => direct.decrypt(line, bytes),
+            None => xor(bytes, &self.pad(line, counter)),
+        }
     }
 
     /// The counter of line `index` in a counter block. Split counters are a little-endian 64-bit major counter and 64
@@ -148,11 +120,6 @@ impl CounterCipher {
         }
         AuditedCounter { major: word(0), minor: (value & ((1 << bits) - 1)) as u8 }
     }
-}
-
-/// `a` exclusive-or `b`.
-pub(super) fn xor(a: &LineBytes, b: &LineBytes) -> LineBytes {
-    std::array::from_fn(|n| a[n] ^ b[n])
 }
 
 #[cfg(test)]

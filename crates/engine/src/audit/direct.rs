@@ -1,6 +1,6 @@
 //! The auditor's own AES-XTS: written from IEEE 1619-2018, section 5, over the block cipher alone.
 
-use super::counter::{Aes, xor};
+use super::aes_blocks::{Aes, xor};
 use super::facts::DirectFacts;
 use crate::message::{Line, LineBytes};
 

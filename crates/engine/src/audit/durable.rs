@@ -12,7 +12,8 @@
 //! What leaves on battery at a power loss replaces what has persisted, until the next power loss is reported: the run
 //! continues as if power had not been lost. A line that left flagged as unencrypted reads as stored.
 
-use super::counter::{AuditedCounter, CounterCipher, xor};
+use super::aes_blocks::xor;
+use super::counter::{AuditedCounter, CounterCipher};
 use super::direct::DirectCipher;
 use super::facts::CounterLayout;
 use super::hashes::{mix, unit_hash};
@@ -445,10 +446,10 @@ fn decode(cipher: &CounterCipher, lines: &Lines, id: Id, valid_flags: bool) -> L
     match (record.durable.found(), lines.base(line)) {
         (Some(stored), _) => cipher.apply(line, counter, stored),
         // A populated line that the run did not write is stored with its first counter.
-        (None, Some(base)) if counter == cipher.base() => *base,
+        (None, Some(base)) if counter == cipher.base() || cipher.is_direct() => *base,
         (None, Some(base)) => cipher.apply(line, counter, &xor(base, &cipher.pad(line, cipher.base()))),
         (None, None) if valid_flags => [0; 64],
-        (None, None) => cipher.pad(line, counter),
+        (None, None) => cipher.apply(line, counter, &[0; 64]),
     }
 }
 

@@ -51,6 +51,8 @@ pub struct CipherFacts {
     pub valid_flags: bool,
     /// How a boot recovers counters that were only in the counter cache.
     pub recovery: CounterRecovery,
+    /// The encryption of lines if their counters are only versions; `None` in counter mode.
+    pub direct: Option<DirectFacts>,
 }
 
 /// What an auditor must know about lines that are encrypted without counters: the keys of data and of tweaks, each of 16 or 32

@@ -14,7 +14,8 @@
 //!
 //! [`Record::booted`]: super::line_record::Record::booted
 
-use super::counter::{Aes, CounterCipher};
+use super::aes_blocks::Aes;
+use super::counter::CounterCipher;
 use super::facts::{CounterLayout, LogFacts};
 use super::hashes::mix;
 use super::line_record::Id;

@@ -1,7 +1,8 @@
 //! The auditor's own MACs: CMAC written from RFC 4493 over the block cipher alone. It needs them where a recovery finds
 //! counters by trial: then the counter of a line is the one that its MAC belongs to.
 
-use super::counter::{Aes, AuditedCounter};
+use super::aes_blocks::Aes;
+use super::counter::AuditedCounter;
 use super::facts::TrialFacts;
 use crate::layout::MacLayout;
 use crate::message::{Line, LineBytes};

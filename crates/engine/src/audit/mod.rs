@@ -13,6 +13,7 @@
 //!                            -> Secrecy          bytes that leave the chip against the program's plaintext
 //! ```
 
+mod aes_blocks;
 mod boot;
 mod branch;
 mod counter;
@@ -124,7 +125,11 @@ impl Auditor {
         let log_cipher = log_cipher.and_then(|(log, facts)| log.counter_cipher(facts.counters));
         let valid_flags = setup.cipher.as_ref().is_some_and(|facts| facts.valid_flags);
         let recovery = setup.cipher.as_ref().map(|facts| facts.recovery.clone()).unwrap_or_default();
-        let cipher = setup.cipher.map(|facts| CounterCipher::new(&facts.key, facts.counters));
+        let direct = setup.direct.is_some() || setup.cipher.as_ref().is_some_and(|facts| facts.direct.is_some());
+        let cipher = setup.cipher.map(|facts| {
+            let direct = facts.direct.as_ref().map(DirectCipher::new);
+            CounterCipher::new(&facts.key, facts.counters).with_versions(direct)
+        });
         let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
         let hardware_logged = setup.log.is_some();
         let coverage = cipher.as_ref().map_or(Coverage::PAGE, CounterCipher::coverage);
@@ -138,7 +143,7 @@ impl Auditor {
             transactions: setup
                 .program
                 .map(|program| Transactions::new(program.recovery, program.records, hardware_logged)),
-            secrecy: setup.secret.then(|| Secrecy::new(setup.direct.is_some())),
+            secrecy: setup.secret.then(|| Secrecy::new(direct)),
             stages: None,
             image: None,
             eadr: setup.eadr.is_some(),

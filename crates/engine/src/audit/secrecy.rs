@@ -5,7 +5,7 @@
 //!   correct ciphertext block equals its plaintext with probability 2^-128. Only a line that the program has never
 //!   written holds no program data, and may be stored as zeros.
 //! - pad reuse: no pad value is ever found with two different plaintexts, over the whole life of the memory.
-//! - tweak reuse, of lines without counters: no ciphertext block stands at two addresses. Their pads, which follow from the
+//! - tweak reuse, of lines that are encrypted without pads: no ciphertext block stands at two addresses. Their pads, which follow from the
 //!   plaintext, tell nothing.
 //!
 //! It is not always reported which write a ciphertext belongs to (a page re-encryption may overtake a write of the same
@@ -94,7 +94,7 @@ impl InFlight {
 pub(super) struct Secrecy {
     pub lines: FxHashMap<Line, InFlight>,
     pub pads: Pads,
-    /// The places of ciphertext blocks, if lines have no counters.
+    /// The places of ciphertext blocks, if lines are encrypted without pads.
     places: Option<Pads>,
     /// Ciphertexts that persisted and have not crossed the bus yet: they need not be checked twice.
     persisted: FxHashSet<u64>,
@@ -102,9 +102,9 @@ pub(super) struct Secrecy {
 }
 
 impl Secrecy {
-    /// `without_counters`: whether lines are encrypted without counters.
-    pub fn new(without_counters: bool) -> Self {
-        Self { places: without_counters.then(Pads::default), ..Self::default() }
+    /// `without_pads`: whether lines are encrypted without pads.
+    pub fn new(without_pads: bool) -> Self {
+        Self { places: without_pads.then(Pads::default), ..Self::default() }
     }
 
     /// Handles a change of the status register.
@@ -176,6 +176,9 @@ pub(super) fn note_base(
     cipher: &CounterCipher,
     base: &LineBytes,
 ) {
+    if cipher.is_direct() {
+        return;
+    }
     let at = Earlier { line, event: 0, way: Way::Run };
     let _ = examine(meet, at, &cipher.apply(line, cipher.base(), base), [base].into_iter(), true);
 }

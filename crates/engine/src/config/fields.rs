@@ -229,7 +229,6 @@ mod tests {
             "program.core_region" => "own-banks",
             "core.flush_overlap" => "overlapped",
             "program.item_metadata" => "inside",
-            "controller.aes_reads" => "shared",
             "controller.aes_occupancy" => "block",
             "controller.counter_atomic_order" => "per-core",
             "controller.counter_write" => "counter",
@@ -251,10 +250,8 @@ mod tests {
             "integrity.mac_placement" => "ecc",
             "integrity.tree_arity" | "controller.counter_wpq_entries" => "16",
             "integrity.read_verification" => "speculative",
-            "integrity.metadata_cache" => "shared",
-            "l1.size" | "l2.size" | "l3.size" | "controller.counter_cache_size" | "integrity.metadata_cache_size" => {
-                "128KiB"
-            }
+            "controller.aes_reads" | "integrity.metadata_cache" => "shared",
+            path if path.ends_with(".size") || path.ends_with("cache_size") => "128KiB",
             "program.log_ring" | "program.footprint" | "program.think_footprint" | "device.row" => "8KiB",
             "device.capacity" => "8GiB",
             path if ["_ns", "_bit", "_mw", "_byte", "_per_line"].iter().any(|end| path.ends_with(end)) => "17.5",

@@ -6,12 +6,13 @@ use super::encryption::counters::Counters;
 use super::encryption::newest_copy::View;
 use super::encryption::pairs::PairOrder;
 use super::encryption::reencrypt::Rsr;
-use super::in_flight::{Cipher, CircuitWaiter, LogWrite, Origin, Part};
+use super::in_flight::{Cipher, LogWrite, Origin, Part};
 use super::integrity::Integrity;
 use super::interface::EncryptionParts;
 use super::log::manager::{LogManager, Logging};
 use super::queues::memory::Memory;
 use crate::config::Machine;
+use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{ControllerEvent, DevicePort, Observer};
 use crate::parts::{
     AppendOrder, Counter, CounterCoalescing, LogEncryption, MinorReset, PadSource, WritePath, WritebackOrder,
@@ -62,6 +63,8 @@ impl Rules {
 pub(super) struct EncryptionEngine {
     pub rules: Rules,
     pub pads: Arc<dyn PadSource>,
+    /// How long a tweak takes, in picoseconds, if lines are encrypted with AES-XTS; `None` in counter mode.
+    pub tweak: Option<Ps>,
     pub counters: Counters,
     pub circuits: AesCircuits,
     pub rsr: Rsr,
@@ -80,6 +83,7 @@ impl EncryptionEngine {
         Self {
             rules: Rules::new(machine, &parts),
             circuits: AesCircuits::new(machine),
+            tweak: parts.parts.direct.map(|_| ns_to_ps(machine.controller.aes_latency_ns)),
             rsr: Rsr::new(machine.controller.reencryption_parallelism, !parts.valid_flags),
             pair_order: PairOrder::new(machine.controller.counter_atomic_order, cores),
             resident: FxHashMap::default(),
@@ -135,7 +139,7 @@ impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
             ControllerEvent::CounterReady { slot } => self.counter_ready(slot),
             ControllerEvent::PadReady { slot } => self.pad_ready(slot),
             ControllerEvent::CircuitFree { circuit } => self.engine.circuits.free(circuit),
-            ControllerEvent::ReadRequestsCircuit { slot } => self.engine.circuits.request(CircuitWaiter::Read(slot)),
+            ControllerEvent::ReadRequestsCircuit { slot } => self.read_requests_circuit(slot),
             ControllerEvent::ReadReady { slot } => self.read_ready(slot),
             ControllerEvent::CounterFetched { slot } => self.counter_arrived(slot),
             ControllerEvent::CounterVerified { slot } => self.counter_fetched(slot),

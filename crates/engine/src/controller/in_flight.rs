@@ -164,8 +164,9 @@ pub(super) struct Read {
     pub bytes: LineBytes,
     pub data_at: Option<Ps>,
     pub pad_at: Option<Ps>,
-    /// When its counter is known, or its tweak, and when its MAC is, if that does not come with the line. For reads that are
-    /// checked, and for lines without counters.
+    /// When its tweak is known, if it is decrypted without a pad; `None` from when it has asked for a circuit.
+    pub tweak_at: Option<Ps>,
+    /// When its counter is known, and when its MAC is, if that does not come with the line. For reads that are checked.
     pub counter_at: Option<Ps>,
     pub mac_at: Option<Ps>,
     /// Whether its MAC is checked.

@@ -211,7 +211,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
             self.memory.reads[slot].bytes = self.read_bytes(media, queued);
         }
         match &self.direct {
-            Some(direct) if !blank => self.memory.reads[slot].counter_at = Some(now + direct.tweak),
+            Some(direct) if !blank => self.memory.reads[slot].tweak_at = Some(now + direct.tweak),
             _ => self.memory.reads[slot].pad_at = Some(now),
         }
         self.memory.reads[slot].blank = blank;

@@ -20,7 +20,7 @@ use crate::config::{CounterWrite, Machine};
 use crate::kernel::{Ps, Queue};
 use crate::message::{
     Content, ControllerEvent, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit, MemoryRequest,
-    Observer, xor,
+    Observer,
 };
 use crate::parts::{CounterStore, GroupCommit, LineCipher, WriteQueues};
 use std::ops::Range;
@@ -67,13 +67,15 @@ impl Controller {
         wpq.registers = integrity.is_some_and(|integrity| integrity.parts.commit == GroupCommit::Registers);
         let check = integrity.map(|_| ReadCheck::new(&machine.integrity));
         let engine = encryption.map(|parts| EncryptionEngine::new(machine, parts, cores));
+        let mut reads = Reads::new(config.read_queue_entries, counters::latency(machine), inline, check);
+        reads.decrypts_after = engine.as_ref().is_some_and(|engine| engine.tweak.is_some());
         let mut banks = Banks::new(machine, policy, wpq, banks);
         if config.counter_write == CounterWrite::Counter {
             banks.counters_alone = engine.as_ref().and_then(|engine| engine.counters.of_words());
         }
         Self {
             bytes: machine.engine.bytes,
-            reads: Reads::new(config.read_queue_entries, counters::latency(machine), inline, check),
+            reads,
             writes: Writes::default(),
             writebacks: Writebacks::default(),
             admission: Admission::default(),
@@ -90,7 +92,7 @@ impl Controller {
     #[must_use]
     pub fn encrypting(mut self, machine: &Machine, cipher: Option<Arc<dyn LineCipher>>) -> Self {
         debug_assert!(self.engine.is_none() || cipher.is_none(), "lines are encrypted once");
-        self.reads.decrypts_after = cipher.is_some();
+        self.reads.decrypts_after |= cipher.is_some();
         self.direct = cipher.map(|cipher| DirectEngine::new(machine, cipher));
         self
     }
@@ -244,7 +246,7 @@ impl Controller {
     pub fn encrypt_resident(&self, line: Line, plaintext: &LineBytes) -> Option<LineBytes> {
         let engine = self.engine.as_ref()?;
         let counter = *engine.resident.get(&line.0)?;
-        Some(xor(plaintext, &engine.pads.pad(line, counter)))
+        Some(engine.pads.encrypt(line, counter, plaintext))
     }
 
     /// What the controller holds if power fails now. The design decides which of it survives.
@@ -315,7 +317,7 @@ impl Controller {
             return self.direct.as_ref().map_or(*stored, |direct| direct.cipher.decrypt(line, stored));
         };
         let view = View { writes: &self.writes, evictions: &self.admission.evictions, wpq: &self.banks.wpq, engine };
-        xor(stored, &view.pad_of(device, line, self.renewed_now(queue, line)))
+        view.plaintext_of(device, line, stored, self.renewed_now(queue, line))
     }
 
     /// Whether the re-encrypted copy of `line` is queued and its done bit is about to be set, at the current time.

@@ -14,13 +14,14 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
         .or_else(|| ready_bits(draft))
         .or_else(|| hardware_log(draft))
         .or_else(|| cache_pads(draft))
+        .or_else(|| versions(draft))
         .or_else(|| integrity(draft))
         .or_else(|| recovery(draft))
 }
 
 /// MACs and trees: what they protect, and what finds again what of them is lost.
 fn integrity(draft: &Draft) -> Option<String> {
-    let stop_loss = draft.encryption == EncryptionMode::CounterMode && draft.write_path.stops_loss();
+    let stop_loss = draft.encryption.has_counters() && draft.write_path.stops_loss();
     let with_data = draft.counter_update == CounterUpdate::WithData;
     if stop_loss && (!with_data || draft.counters == CounterKind::Global || draft.integrity == IntegrityMode::None) {
         return Some(format!(
@@ -157,10 +158,28 @@ fn tree(draft: &Draft) -> Option<String> {
     })
 }
 
+/// Counters that are only versions: what else needs pads, or has no MACs that would use them.
+fn versions(draft: &Draft) -> Option<String> {
+    if draft.encryption != EncryptionMode::VersionedXts {
+        return None;
+    }
+    let needs = [
+        (draft.integrity != IntegrityMode::None, "integrity = \"macs\" or a tree, because only MACs use its counters"),
+        (draft.log == LogMode::None, "log = \"none\", because log lines are encrypted with pads"),
+        (draft.domain == DomainReach::Adr, "domain = \"adr\", because lines leave persistent caches under pads"),
+        (
+            draft.counter_store == CounterStore::Region,
+            "counter_store = \"region\", because a line is decrypted without its counter",
+        ),
+    ];
+    let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
+    Some(format!("encryption = \"versioned-xts\" needs {needed}"))
+}
+
 /// Parts that need counter mode, with other memory.
 fn without_counters(draft: &Draft) -> Option<String> {
     let mode = draft.encryption;
-    if mode == EncryptionMode::CounterMode {
+    if mode.has_counters() {
         return None;
     }
     let eadr = draft.domain == DomainReach::Eadr;
@@ -186,7 +205,7 @@ fn without_counters(draft: &Draft) -> Option<String> {
 
 /// Counters that are stored beside their line, with parts that treat them apart.
 fn co_location(draft: &Draft) -> Option<String> {
-    if draft.encryption != EncryptionMode::CounterMode {
+    if !draft.encryption.has_counters() {
         return None;
     }
     let (store, path) = (draft.counter_store, draft.write_path);
@@ -214,7 +233,7 @@ fn ready_bits(draft: &Draft) -> Option<String> {
     let ready = |path: WritePath| matches!(path.at_encrypted(true), Admit::Unready | Admit::DataThenCounter);
     let apart = draft.write_queues == WriteQueues::DataAndCounter;
     let log = (draft.log == LogMode::CounterMode).then_some(("log_write_path", draft.log_write_path));
-    let data = (draft.encryption == EncryptionMode::CounterMode).then_some(("write_path", draft.write_path));
+    let data = draft.encryption.has_counters().then_some(("write_path", draft.write_path));
     let (key, path) = [data, log].into_iter().flatten().find(|(_, path)| ready(*path) && !apart)?;
     Some(format!(
         "{key} = \"{}\" needs write_queues = \"data-and-counter\", because ready bits join an entry of each queue",
@@ -262,7 +281,7 @@ fn cache_pads(draft: &Draft) -> Option<String> {
 fn recovery(draft: &Draft) -> Option<String> {
     let eadr = draft.domain == DomainReach::Eadr;
     let shadow = draft.has_shadow();
-    let encrypts = draft.encryption == EncryptionMode::CounterMode;
+    let encrypts = draft.encryption.has_counters();
     let computable = matches!(draft.tree_nodes(), Some(TreeNodes::Hashes | TreeNodes::Sums));
     let needs = [
         (StepName::ResumeReencryption, encrypts, "encryption = \"counter-mode\""),

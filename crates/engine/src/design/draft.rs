@@ -134,7 +134,8 @@ impl Draft {
     }
 
     fn encryption(&self) -> Option<Encryption> {
-        (self.encryption == EncryptionMode::CounterMode).then_some(Encryption {
+        self.encryption.has_counters().then_some(Encryption {
+            direct: (self.encryption == EncryptionMode::VersionedXts).then_some(self.tweak),
             counters: CounterPart::Kind(self.counters),
             store: self.counter_store,
             bank: self.counter_bank,

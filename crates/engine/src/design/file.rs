@@ -50,6 +50,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("star", include_str!("star.toml")),
     ("scue", include_str!("scue.toml")),
     ("secpm-tree", include_str!("secpm-tree.toml")),
+    ("xts-tree", include_str!("xts-tree.toml")),
     ("sca-tree", include_str!("sca-tree.toml")),
     ("supermem", include_str!("supermem.toml")),
     ("supermem-tree", include_str!("supermem-tree.toml")),

@@ -4,8 +4,8 @@
 use super::draft::Draft;
 use crate::config::{nearest, shown, shown_name, unknown_name};
 use crate::parts::{
-    CachePads, Choice, CounterKind, CounterStore, Domain, DomainReach, DrainPath, EncryptionMode, IntegrityMode,
-    LogMode, RegisterName, ShadowTable, StepName, TreeNodes, TreePersistence, WriteQueues,
+    CachePads, Choice, CounterKind, CounterStore, Domain, DomainReach, DrainPath, IntegrityMode, LogMode, RegisterName,
+    ShadowTable, StepName, TreeNodes, TreePersistence, WriteQueues,
 };
 use strum::VariantArray;
 use toml::Value;
@@ -74,11 +74,11 @@ impl Needs {
     pub(super) fn missing(self, draft: &Draft) -> Option<&'static str> {
         use CounterKind::{OfMachine, OwnOfMachine, Split};
         let shadow = draft.has_shadow();
-        let encrypted = draft.encryption == EncryptionMode::CounterMode;
+        let encrypted = draft.encryption.has_counters();
         let (met, part) = match self {
             Needs::Nothing => (true, ""),
-            Needs::Encryption => (encrypted, "encryption = \"counter-mode\""),
-            Needs::Xts => (draft.encryption == EncryptionMode::Xts, "encryption = \"xts\""),
+            Needs::Encryption => (encrypted, "encryption = \"counter-mode\" or \"versioned-xts\""),
+            Needs::Xts => (draft.encryption.is_direct(), "encryption = \"xts\" or \"versioned-xts\""),
             Needs::Log => (draft.log != LogMode::None, "a hardware log, log = \"counter-mode\" or \"cipher-feedback\""),
             Needs::LogCounters => (draft.log == LogMode::CounterMode, "log = \"counter-mode\""),
             Needs::LogChains => (draft.log == LogMode::CipherFeedback, "log = \"cipher-feedback\""),

@@ -97,6 +97,7 @@ impl Rotation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Random;
     use proptest::prelude::*;
 
     /// A region with one place more than lines, in which bytes really move, written in order until a place is worn.
@@ -106,10 +107,11 @@ mod tests {
         let (mut gap, mut since, mut written) = (count as usize, 0, 0_u64);
         let all: Vec<u64> =
             lines.iter().flat_map(|(line, writes)| std::iter::repeat_n(*line, *writes as usize)).collect();
-        // Spread over the run, not one line after the other.
-        let step = (0..all.len()).find(|step| step * 7 % all.len() == 1).unwrap_or(1);
-        for at in (0..).map(|n: usize| n * step.max(1) % all.len()) {
-            let place = places.iter().position(|line| *line == Some(all[at])).unwrap();
+        // In no order that goes together with that of the moves.
+        let mut random = Random::stream(1, "lifetime");
+        loop {
+            let line = all[random.below(all.len() as u64) as usize];
+            let place = places.iter().position(|held| *held == Some(line)).unwrap();
             worn[place] += 1;
             written += 1;
             since += 1;
@@ -123,10 +125,9 @@ mod tests {
                 gap = from;
             }
             if most >= endurance {
-                break;
+                return written as f64 / all.len() as f64;
             }
         }
-        written as f64 / all.len() as f64
     }
 
     proptest! {
@@ -139,7 +140,7 @@ mod tests {
             let endurance = 8_000;
             let expected = counted(&lines, 40, interval, endurance);
             let computed = Rotation::new(lines, 40, interval).runs_until(endurance as f64);
-            prop_assert!((computed / expected - 1.0).abs() < 0.04, "{computed} instead of {expected}");
+            prop_assert!((computed / expected - 1.0).abs() < 0.05, "{computed} instead of {expected}");
         }
 
         #[test]

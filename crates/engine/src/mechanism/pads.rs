@@ -4,6 +4,7 @@ use crate::cipher::{FeedbackCipher, PadCipher, XtsCipher};
 use crate::layout::{CipherBlock, LogRegion};
 use crate::message::{Line, LineBytes};
 use crate::parts::{Counter, FeedbackSource, LineCipher, PadSource};
+use std::sync::Arc;
 
 impl PadSource for PadCipher {
     fn pad(&self, line: Line, counter: Counter) -> LineBytes {
@@ -25,6 +26,29 @@ impl PadSource for LogAndDataPads {
     fn pad(&self, line: Line, counter: Counter) -> LineBytes {
         let pads = if self.region.contains(line) { &self.log } else { &self.data };
         PadSource::pad(pads, line, counter)
+    }
+}
+
+/// AES-XTS where counters are only versions, which change no ciphertext.
+pub struct VersionedLines {
+    /// What makes pads of what is no line.
+    pub pads: PadCipher,
+    /// What encrypts lines.
+    pub lines: Arc<dyn LineCipher>,
+}
+
+impl PadSource for VersionedLines {
+    fn makes_pads(&self) -> bool {
+        false
+    }
+    fn pad(&self, line: Line, counter: Counter) -> LineBytes {
+        PadSource::pad(&self.pads, line, counter)
+    }
+    fn encrypt(&self, line: Line, _counter: Counter, plaintext: &LineBytes) -> LineBytes {
+        self.lines.encrypt(line, plaintext)
+    }
+    fn decrypt(&self, line: Line, _counter: Counter, ciphertext: &LineBytes) -> LineBytes {
+        self.lines.decrypt(line, ciphertext)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::config::Counters;
 use crate::layout::{CipherBlock, Coverage};
-use crate::message::{Line, LineBytes};
+use crate::message::{Line, LineBytes, xor};
 use schemars::JsonSchema;
 use strum::{EnumProperty, IntoStaticStr, VariantArray};
 
@@ -21,6 +21,22 @@ pub enum EncryptionMode {
     /// Every line is encrypted with AES-XTS by the memory controller; its number is the tweak. There are no counters.
     #[strum(props(paper = "IEEE 1619-2018; Intel TME"))]
     Xts,
+    /// As `xts`, and each line has a counter of its writes, which only its MAC uses: a version, by which an old line is told
+    /// from a new one.
+    #[strum(props(paper = "IEEE 1619-2018, with the counters of Rogers et al., MICRO 2007"))]
+    VersionedXts,
+}
+
+impl EncryptionMode {
+    /// Whether lines have counters.
+    pub fn has_counters(self) -> bool {
+        matches!(self, EncryptionMode::CounterMode | EncryptionMode::VersionedXts)
+    }
+
+    /// Whether lines are encrypted with AES-XTS.
+    pub fn is_direct(self) -> bool {
+        matches!(self, EncryptionMode::Xts | EncryptionMode::VersionedXts)
+    }
 }
 
 /// What distinguishes lines that are encrypted without counters.
@@ -122,10 +138,22 @@ pub enum NextCounter {
     Overflow,
 }
 
-/// A source of one-time pads for lines.
+/// What encrypts lines under counters: with one-time pads, unless it says otherwise.
 pub trait PadSource: Send + Sync {
+    /// Whether lines are encrypted with pads.
+    fn makes_pads(&self) -> bool {
+        true
+    }
     /// The pad of `line` under `counter`.
     fn pad(&self, line: Line, counter: Counter) -> LineBytes;
+    /// The ciphertext of `plaintext` in `line` under `counter`.
+    fn encrypt(&self, line: Line, counter: Counter, plaintext: &LineBytes) -> LineBytes {
+        xor(plaintext, &self.pad(line, counter))
+    }
+    /// The plaintext of `ciphertext` in `line` under `counter`.
+    fn decrypt(&self, line: Line, counter: Counter, ciphertext: &LineBytes) -> LineBytes {
+        xor(ciphertext, &self.pad(line, counter))
+    }
 }
 
 /// A cipher of lines that has no counters.
@@ -402,6 +430,9 @@ pub enum MinorReset {
 /// How a design encrypts memory.
 #[derive(Clone, Copy)]
 pub struct Encryption {
+    /// What the tweak of a line is, if lines are encrypted with AES-XTS and their counters are only versions; `None` in
+    /// counter mode.
+    pub direct: Option<Tweak>,
     /// Which counter a line has.
     pub counters: CounterPart,
     /// Where counters are stored.

@@ -2,7 +2,7 @@
 
 use super::{IntegrityCodec, LineCodec, LogCodec, ReencryptionStatus};
 use crate::layout::{Coverage, LogRegion, ShadowRegion};
-use crate::message::{BaseImage, CounterBlock, Line, LineBytes, xor};
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes};
 use crate::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -63,6 +63,10 @@ impl SchemeCodec {
 }
 
 impl LineCodec for SchemeCodec {
+    fn makes_pads(&self) -> bool {
+        self.pads.makes_pads()
+    }
+
     fn coverage(&self) -> Coverage {
         self.scheme.coverage()
     }
@@ -85,11 +89,11 @@ impl LineCodec for SchemeCodec {
         if counter == Counter::NEVER {
             return [0; 64];
         }
-        xor(ciphertext, &self.pads.pad(line, counter))
+        self.pads.decrypt(line, counter, ciphertext)
     }
 
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
-        xor(plaintext, &self.pads.pad(line, self.stored_counter(line, block)))
+        self.pads.encrypt(line, self.stored_counter(line, block), plaintext)
     }
 
     fn counter(&self, line: Line, block: &LineBytes, status: Option<&ReencryptionStatus>) -> Counter {

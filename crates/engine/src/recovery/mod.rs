@@ -44,6 +44,10 @@ pub trait LineCodec: Sync {
     fn has_counters(&self) -> bool {
         true
     }
+    /// Whether lines are encrypted with pads, which must not be used twice.
+    fn makes_pads(&self) -> bool {
+        self.has_counters()
+    }
     /// How many lines share a counter block.
     fn coverage(&self) -> Coverage;
     /// The contents of `block` if it was never stored: each populated line has been written once.

@@ -106,3 +106,85 @@ fn persistent_caches_are_encrypted_on_their_way_out() {
     let in_place = refusal(&with(&request, json!({"set": ["design.domain=eadr"]})));
     assert!(in_place.contains("does not encrypt lines on their way to their own addresses"), "{in_place}");
 }
+
+/// Counters as versions: only the check of the MAC waits for one.
+#[test]
+fn versioned_line_is_decrypted_while_its_mac_is_checked() {
+    for (aes_latency_ns, mac_latency_ns) in [(40.0, 20.0), (40.0, 90.0)] {
+        let mut machine = secpm();
+        machine.controller.aes_latency_ns = aes_latency_ns;
+        machine.integrity.mac_latency_ns = mac_latency_ns;
+        assert_eq!(machine.integrity.read_verification, config::ReadVerification::BeforeUse);
+        assert_ne!(machine.integrity.mac_placement, config::MacPlacement::Region, "a MAC comes with its line");
+        let t = Times::of(&machine);
+        let mut system = system(&machine, "xts-tree", NoObserver);
+        for (token, at) in [(0, 0), (1, LATE)] {
+            system.read(at, line(0, token as usize), token);
+        }
+        let mac = counterpoint_engine::kernel::ns_to_ps(mac_latency_ns);
+        // The second line finds its counter in the cache, and a node of the tree in the row buffer.
+        assert_eq!(times(&mut system)[1], LATE + t.t_rp + t.read() + t.aes.max(mac));
+    }
+}
+
+#[test]
+fn versioned_line_is_queued_a_tweak_later_than_one_in_counter_mode() {
+    let machine = secpm();
+    let queued = |design: &str| {
+        let mut system = system(&machine, design, NoObserver);
+        system.write(LATE, line(0, 0), &[1; 64], 0);
+        times(&mut system)[0]
+    };
+    assert_eq!(queued("xts-tree"), queued("secpm-tree") + Times::of(&machine).aes);
+}
+
+#[test]
+fn with_macs_and_a_tree_old_lines_are_found_out_and_equal_ones_are_still_seen() {
+    let request =
+        json!({"design": "xts-tree", "machine": "small", "transactions": 8, "nested": true, "attack": ["all"]});
+    for workload in ["array", "btree"] {
+        let report = crash(&with(&request, json!({"workload": workload})));
+        assert_eq!(report["violations"], json!([]), "{workload}");
+        let rows = report["attacks"]["rows"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["accepted"] == 0 && row["late"] == 0), "{rows:?}");
+        let detected = |attack: &str| rows.iter().any(|row| row["attack"] == attack && row["detected"] != 0);
+        assert!(["spoof", "splice", "replay", "replay-with-counter", "rollback"].into_iter().all(detected), "{rows:?}");
+        assert!(report["attacks"]["watched"]["repeated"].as_u64().unwrap() > 0, "{report}");
+        // Without the tree old versions are taken with their lines.
+        let set = json!(["design.integrity=macs", "design.recovery=[\"resume-reencryption\"]"]);
+        let macs = crash(&with(
+            &request,
+            json!({"workload": workload, "set": set, "attack": ["spoof", "replay-with-counter"]}),
+        ));
+        let rows = macs["attacks"]["rows"].as_array().unwrap();
+        for row in rows {
+            // A counter block that nothing protects may say that a line was never written.
+            let passes = row["attack"] == "replay-with-counter" || row["target"] == "counter";
+            assert!(passes || row["accepted"] == 0, "{row}");
+        }
+        let old = rows.iter().find(|row| row["attack"] == "replay-with-counter" && row["when"] == "power-off").unwrap();
+        assert_eq!(old["verdict"], "accepted", "{rows:?}");
+    }
+}
+
+#[test]
+fn versions_need_macs_and_nothing_that_makes_pads() {
+    let request = json!({"design": "xts-tree", "workload": "array", "machine": "small", "transactions": 2});
+    for (set, sentence) in [
+        (
+            json!(["design.integrity=none", "design.recovery=[\"resume-reencryption\"]"]),
+            "because only MACs use its counters",
+        ),
+        (json!(["design.domain=eadr"]), "because lines leave persistent caches under pads"),
+        (
+            json!(["design.counters=global", "design.counter_store=inline-cached", "design.write_path=co-located"]),
+            "because a line is decrypted without its counter",
+        ),
+    ] {
+        let refused = refusal(&with(&request, json!({"set": set})));
+        assert!(refused.contains("versioned-xts") && refused.contains(sentence), "{refused}");
+    }
+    let found = crash(&with(&request, json!({"fault": "tweak", "transactions": 8})));
+    let found = found["violations"].as_array().unwrap();
+    assert!(!found.is_empty() && found.iter().all(|found| found["rule"] == "tweak_reuse"), "{found:?}");
+}

@@ -105,6 +105,9 @@ const GLOBAL_NEAR: u64 = 4_096;
 /// The counter that the stored bytes of the line were really encrypted with, found by trying counters near the durable
 /// one against every version that the program may have written.
 pub(super) fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Durable, id: Id) -> Option<AuditedCounter> {
+    if cipher.is_direct() {
+        return None;
+    }
     let record = lines.record(id);
     let stored = record.durable.found()?;
     let history = &record.history;

@@ -3,7 +3,7 @@
 
 use super::fixture::{LOG_KEY, cfb_encrypt};
 use super::log_fixture::{LINES, LogFault, Script, log_machine, region};
-use crate::audit::counter::Aes;
+use crate::audit::aes_blocks::Aes;
 use crate::audit::hardware_log::feed_back;
 use crate::audit::{Auditor, CounterLayout, Rule};
 use crate::cipher::FeedbackCipher;

@@ -94,11 +94,11 @@ impl View<'_> {
         self.engine.rsr.old_block.as_ref().map(|old| counters.scheme.counter(old, counters.index(line)))
     }
 
-    /// The pad that the newest queued or stored copy of `line` is encrypted with. `renewed`: that copy is encrypted with
+    /// The plaintext of the newest queued or stored copy of `line`, which is `stored`. `renewed`: that copy is encrypted with
     /// the page's new major counter, although the line's done bit is not set yet.
-    pub fn pad_of<D: DevicePort>(&self, device: &D, line: Line, renewed: bool) -> LineBytes {
+    pub fn plaintext_of<D: DevicePort>(&self, device: &D, line: Line, stored: &LineBytes, renewed: bool) -> LineBytes {
         let old = self.old_counter(line).filter(|_| self.engine.rsr.pending(line) && !renewed);
         let counter = old.unwrap_or_else(|| self.counter_of(device, line));
-        self.engine.pads.pad(line, counter)
+        self.engine.pads.decrypt(line, counter, stored)
     }
 }

@@ -2,12 +2,11 @@
 //! happens while the array is being read can tear them; the rest is timing.
 
 use super::super::encrypted::Encrypted;
-use super::super::in_flight::{CounterWaiter, LineWaiter, Origin, Read};
+use super::super::in_flight::{CircuitWaiter, CounterWaiter, LineWaiter, Origin, Read};
 use super::super::interface::Response;
 use crate::kernel::{Ps, prefetch};
 use crate::message::{
     Circuit, Content, ControllerEvent, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer,
-    xor,
 };
 use crate::parts::{Counter, CounterStore};
 
@@ -56,11 +55,15 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             self.check_blank(line, origin);
         }
         self.memory.reads[slot].blank = blank;
+        self.memory.reads[slot].tweak_at = self.engine.tweak.filter(|_| !blank).map(|tweak| self.memory.now() + tweak);
         if !blank && queued.is_none() && self.engine.integrity.is_some() {
             self.check_read(slot);
         }
         self.memory.read_data(slot, queued.is_some());
-        self.read_counter(slot, queued.is_some());
+        // Where counters are only versions, none but the check of a MAC asks for one.
+        if self.engine.tweak.is_none() || blank || self.memory.reads[slot].checked {
+            self.read_counter(slot, queued.is_some());
+        }
     }
 
     /// Finds the counter of the read in `slot`: that of the line as it is `queued` in the write pending queue, or as it
@@ -119,18 +122,17 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// The plaintext of a written line. A populated line that nothing has accessed is encrypted first.
     fn decrypt(&mut self, line: Line, counter: Counter, queued: Option<LineBytes>) -> LineBytes {
         let media = MediaLine::data(line);
-        let pad = self.engine.pads.pad(line, counter);
         let stored = match (queued, self.memory.device.content(media)) {
             (Some(bytes), _) => bytes,
             (None, Content::Stored(bytes)) => *bytes,
             (None, Content::Base(plaintext)) => {
-                let ciphertext = xor(plaintext, &pad);
+                let ciphertext = self.engine.pads.encrypt(line, counter, plaintext);
                 self.memory.device.materialise(media, &ciphertext);
                 ciphertext
             }
             (None, Content::Never) => return [0; 64],
         };
-        xor(&stored, &pad)
+        self.engine.pads.decrypt(line, counter, &stored)
     }
 
     /// Handles that the counter of the read in `slot` is now known.
@@ -141,7 +143,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     fn counter_known_at(&mut self, slot: u32, known: Ps) {
         let read = &mut self.memory.reads[slot];
         read.counter_at = Some(known);
-        if read.blank {
+        if self.engine.tweak.is_some() && !read.blank {
+            // It is decrypted without its counter, which only its MAC needs.
+            self.memory.finish_read_if_known(slot);
+        } else if read.blank {
             read.pad_at = Some(known);
             self.memory.finish_read_if_known(slot);
         } else if self.engine.circuits.are_shared() {
@@ -150,6 +155,16 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             let (circuit, begun) = self.engine.circuits.read_pad(known);
             self.begin_read_pad(slot, circuit, begun);
         }
+    }
+
+    /// `ControllerEvent::ReadRequestsCircuit`: the read in `slot` asks for a circuit of writes, or, if its line has come and is
+    /// decrypted without pads, takes one of those of reads.
+    pub fn read_requests_circuit(&mut self, slot: u32) {
+        if self.engine.circuits.are_shared() {
+            return self.engine.circuits.request(CircuitWaiter::Read(slot));
+        }
+        let (circuit, begun) = self.engine.circuits.read_pad(self.memory.now());
+        self.begin_read_pad(slot, circuit, begun);
     }
 
     /// Makes the pad of the read in `slot` in a circuit of writes, from now on.

@@ -7,7 +7,7 @@ use super::super::encrypted::Encrypted;
 use super::super::in_flight::{LineWaiter, Origin, Stage, Turn};
 use super::super::interface::Response;
 use super::write_path::Incremented;
-use crate::message::{ControllerEvent, DevicePort, Observer, xor};
+use crate::message::{ControllerEvent, DevicePort, Observer};
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Writes a line that was encrypted in the caches as it was stored there.
@@ -15,7 +15,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let write = &mut self.memory.writes[slot];
         write.counter = self.engine.resident.remove(&write.line.0).expect("a line that rests encrypted has a counter");
         if self.memory.bytes {
-            write.ciphertext = xor(&write.plaintext(), &self.engine.pads.pad(write.line, write.counter));
+            write.ciphertext = self.engine.pads.encrypt(write.line, write.counter, &write.plaintext());
         }
     }
 

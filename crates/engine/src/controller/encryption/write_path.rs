@@ -5,7 +5,7 @@ use super::super::in_flight::{
     Cipher, CircuitWaiter, CounterWaiter, LineWaiter, LogWrite, Origin, Part, Stage, Turn, Write,
 };
 use crate::kernel::Ps;
-use crate::message::{Circuit, ControllerEvent, DevicePort, Line, LineBytes, MediaLine, Observer, xor};
+use crate::message::{Circuit, ControllerEvent, DevicePort, Line, LineBytes, MediaLine, Observer};
 use crate::parts::{Admit, Counter, CounterStore, CounterUpdate, NextCounter};
 
 /// The result of incrementing the counter of a write.
@@ -150,7 +150,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let incremented =
             if global { Some(self.increment_register(line, defers)) } else { self.increment_in_block(slot, defers) };
         let Some(Incremented { counter, block, renews }) = incremented else { return };
-        self.occupy_circuit(slot, self.engine.circuits.pad);
+        self.occupy_circuit(slot, self.engine.tweak.unwrap_or(0) + self.engine.circuits.pad);
         let write = &mut self.memory.writes[slot];
         write.counter = counter;
         write.block = block;
@@ -176,6 +176,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         self.memory.observer.pad(write.line, Circuit::Write(circuit), now, now + latency);
         self.memory.queue.schedule(now + latency, ControllerEvent::PadReady { slot });
         if let Some(entrance) = entrance {
+            let entrance = self.engine.tweak.unwrap_or(0) + entrance;
             self.memory.queue.schedule(now + entrance, ControllerEvent::CircuitFree { circuit });
         }
     }
@@ -243,9 +244,8 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             return self.claim_entry(slot);
         }
         if self.memory.bytes {
-            let pad = self.engine.pads.pad(write.line, write.counter);
             // The memory's pad replaces the cache's (sepencr section IV-D).
-            write.ciphertext = xor(&write.resident, &xor(&write.cache_pad, &pad));
+            write.ciphertext = self.engine.pads.encrypt(write.line, write.counter, &write.plaintext());
         }
         if self.engine.integrity.is_some() {
             self.authenticate(slot);

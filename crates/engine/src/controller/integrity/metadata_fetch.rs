@@ -8,7 +8,6 @@ use super::shadow_table::Noted;
 use crate::layout::TreePlace;
 use crate::message::{
     Content, ControllerEvent, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer, TreeNode,
-    xor,
 };
 use crate::parts::{Counter, TreeUpdate};
 
@@ -206,7 +205,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         // Its counter does not depend on those beside it.
         let index = counters.index(line);
         let counter = counters.scheme.counter(&counters.scheme.initial(1 << index), index);
-        let ciphertext = xor(plaintext, &self.engine.pads.pad(line, counter));
+        let ciphertext = self.engine.pads.encrypt(line, counter, plaintext);
         Some(self.engine.integrity.as_ref()?.parts.macs.mac(line, &ciphertext, counter))
     }
 

@@ -184,8 +184,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     /// Completes the read in `slot` if its line, its pad and what checks it are known.
     pub fn finish_read_if_known(&mut self, slot: u32) {
         if self.reads.decrypts_after && self.reads[slot].pad_at.is_none() {
-            let Read { data_at, counter_at: tweak_at, .. } = self.reads[slot];
+            let Read { data_at, tweak_at, .. } = self.reads[slot];
             if let Some((data, tweak)) = data_at.zip(tweak_at) {
+                self.reads[slot].tweak_at = None;
                 let at = data.max(tweak).max(self.now());
                 self.queue.schedule(at, ControllerEvent::ReadRequestsCircuit { slot });
             }

@@ -83,6 +83,7 @@ impl Reads {
             bytes: [0; 64],
             data_at: None,
             pad_at: None,
+            tweak_at: None,
             counter_at: None,
             mac_at: None,
             checked: false,
