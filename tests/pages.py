@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 import contract
 import counterpoint as cp
@@ -25,7 +24,7 @@ import file_tables
 import page_tables
 import report_types
 import tutorial
-from counterpoint.cli import app
+from counterpoint.cli import app, crash_table
 from counterpoint.cli.crash_table import explained
 from counterpoint.contract.results import Crash, Violation
 
@@ -145,40 +144,40 @@ def example() -> tuple[Crash, Violation]:
     return verdict, verdict.violations[0]
 
 
-def crash_explained() -> str:
-    """The crash as README has it."""
+def crash_shown() -> str:
+    """The crash as README has it: how the terminal shows it begins, and its first violation."""
     verdict, violation = example()
-    failed = verdict.crash_points - verdict.recovered
-    text = (
-        f"runs {EXAMPLE_TRANSACTIONS} transactions on a design that leaves counters in the counter cache. It cuts "
-        f"power after each of the {verdict.crash_points:,} events, boots, recovers and checks what it finds. "
-        f"{failed:,} of these crashes break a rule. Each violation is explained, lost data first:"
-    )
-    told = violation.explanation.partition(" What happened there last:")[0]
-    return f"{_filled(text)}\n\n{_filled(told, '> ')}\n\n"
+    shown = _printed(crash_table.verdict(verdict))
+    head = shown[: next(place for place, line in enumerate(shown) if line.startswith("╰")) + 1]
+    title, *told = _printed(*explained(violation))[1:]
+    ends = next(place for place, line in enumerate(told) if "What happened there last" in line)
+    told[ends] = told[ends].partition(" What happened")[0]
+    lines = [*head, "[...]", title, *told[: ends + 1], "[...]"]
+    return "```console\n" + "".join(f"{line}\n" for line in lines) + "```\n"
 
 
 def violation_explained() -> str:
     """The same as docs/crash.md goes through it: the command, and what it says of the violation."""
     _, violation = example()
-    told = io.StringIO()
-    console = Console(file=told, width=_WIDTH - 4, color_system=None, highlight=False)
-    for line in explained(violation):
-        console.print(line)
     command = f"counterpoint crash {' '.join(EXAMPLE)} --transactions {EXAMPLE_TRANSACTIONS} --at-event"
-    shown = "".join(f"    {line.rstrip()}\n" for line in told.getvalue().strip().splitlines())
+    shown = "".join(f"    {line}\n" for line in _printed(*explained(violation))[1:])
     return (
         f"    {command} {violation.crash_event}\n\n"
         f"cuts power after one event. The first violation that it prints is:\n\n{shown}\n"
     )
 
 
-def _filled(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+def _printed(*parts: RenderableType) -> list[str]:
+    """The lines in which a terminal shows something."""
+    told = io.StringIO()
+    console = Console(file=told, width=_WIDTH - 4, color_system=None, highlight=False)
+    for one in parts:
+        console.print(one)
+    return [line.rstrip() for line in told.getvalue().rstrip().splitlines()]
 
 
 WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
-    ("README.md", "crash"): crash_explained,
+    ("README.md", "crash"): crash_shown,
     ("docs/crash.md", "violation"): violation_explained,
     ("docs/cli.md", "commands"): commands,
     ("docs/cli.md", "options"): options,

@@ -212,6 +212,16 @@ def test_the_table_of_the_readme_is_the_first_one_of_the_comparison() -> None:
     assert shown.body.split("\n", 1)[1] == of_readme
 
 
+def test_the_readme_is_read_at_one_glance() -> None:
+    text = _README.read_text()
+    assert len(text.splitlines()) <= 80
+    installed, first = text.index("pip install"), text.index("bin/counterpoint crash")
+    assert installed < first, "no command before it is there"
+    assert re.findall(r"!\[[^]]*\]\(([^)]*)\)", text) == ["docs/img/lost-counter.svg"], (
+        "one picture, which a test redraws"
+    )
+
+
 @pytest.mark.engine
 @pytest.mark.parametrize("design", [one.name for one in cp.designs()])
 def test_the_page_of_a_design_has_the_verdict_of_a_crash(design: str) -> None:
