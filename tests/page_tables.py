@@ -80,6 +80,29 @@ def leveling() -> str:
     return table(head, rows)
 
 
+def interruption() -> str:
+    """What reads that stop writes bring, for docs/wear.md."""
+    idle = ("controller.wpq_issue_when_idle=true",)
+    rows = []
+    for workload in ("array", "hash", "btree", "rbtree"):
+        cells = []
+        for more in ((), idle):
+            runs = [
+                cp.run(
+                    "secpm",
+                    workload,
+                    transactions=1000,
+                    set=[*TIMING_ONLY, *more, f"device.write_interruption={how}"],
+                )
+                for how in ("none", "pause", "cancel")
+            ]
+            none, *others = (run.stats.transaction_latency_ns.mean or 0 for run in runs)
+            cells += [f"{latency / none:.2f}" for latency in others]
+        rows.append([f"`{workload}`", *cells])
+    kinds = [f"{how}, {when}" for when in ("draining", "when idle, too") for how in ("pause", "cancel")]
+    return table(["workload", *kinds], rows)
+
+
 def flips() -> str:
     """The bits that writes of data lines change, for docs/wear.md."""
     designs, workloads = ("unencrypted", "xts", "secpm"), ("array", "queue", "hash", "btree", "rbtree")

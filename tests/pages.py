@@ -207,6 +207,7 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
     ("docs/integrity.md", "battery"): page_tables.battery,
     ("docs/litmus.md", "counters-before-data"): page_tables.counters_before_data,
     ("docs/wear.md", "leveling"): page_tables.leveling,
+    ("docs/wear.md", "interruption"): page_tables.interruption,
     ("docs/wear.md", "flips"): page_tables.flips,
     ("docs/workloads.md", "line-writes"): page_tables.line_writes,
 }

@@ -34,8 +34,7 @@ impl Figures {
         since: Ps,
         now: Ps,
     ) -> Self {
-        let stats = controller.stats(now);
-        let media = device.stats();
+        let (stats, media) = (controller.stats(now), device.stats());
         let words = u64::from(LINE_WORDS);
         let transfer = design.media_layout(machine).transfer_bytes();
         let metadata_writes = stats.counter_writes + stats.mac_writes + stats.tree_writes + stats.table_writes;
@@ -69,6 +68,7 @@ impl Figures {
                 lifetime_years: endured_runs.map(in_years),
                 even_lifetime_years: device.evenly_endured_runs(machine).map(in_years),
                 gap_moves: media.gap_moves,
+                write_interruptions: media.interruptions,
                 flipped_bits: machine.engine.bytes.then_some(media.flipped_bits),
                 data_flip_share: data_flip_share(machine, &media),
                 row_hits: media.row_hits,

@@ -5,7 +5,7 @@ use super::fields::FIELDS;
 use super::program::Program;
 use super::{
     AddressMapping, ByteSize, CacheLevel, CoreRegion, CounterPlacement, Geometry, Integrity, MacPlacement, Machine,
-    ProgrammedBits, RunConfig, SchedulingPolicy, WriteAcknowledged,
+    ProgrammedBits, RunConfig, SchedulingPolicy, WriteAcknowledged, WriteInterruption,
 };
 use crate::kernel::ConfigError;
 use crate::message::LINE_BYTES;
@@ -193,6 +193,15 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
 
 fn wear(machine: &Machine) -> Result<(), String> {
     let device = &machine.device;
+    if device.write_interruption != WriteInterruption::None
+        && machine.controller.write_acknowledged == WriteAcknowledged::Written
+    {
+        return Err(
+            "device.write_interruption = cancel or pause needs controller.write_acknowledged = queued, because \
+                    nobody knows when a write will be done that reads may stop"
+                .into(),
+        );
+    }
     if device.programmed_bits == ProgrammedBits::Changed && !machine.engine.bytes {
         return Err("device.programmed_bits = changed needs engine.bytes = true, because only bytes change".into());
     }

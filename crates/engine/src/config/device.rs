@@ -1,6 +1,6 @@
 //! The part of the schema that says what the non-volatile device is: its shape, its times and its energy.
 
-use super::fields::{BANKS, CLOCK, ENERGY, KIB, TIB, TIMING};
+use super::fields::{BANKS, CLOCK, ENERGY, KIB, PERCENT, TIB, TIMING};
 use super::size::ByteSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,14 @@ pub struct Device {
     pub t_wr_ns: f64,
     /// What waits for tWR. Decision.
     pub write_recovery: WriteRecovery,
+    /// What a read does to a write that its bank is programming. Decision.
+    pub write_interruption: WriteInterruption,
+    /// Time between two moments at which `pause` can stop a write, in ns.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-because" = "a cell is written for some time before it is read back"))]
+    pub write_iteration_ns: f64,
+    /// Share of a write in percent from which on `cancel` lets it end.
+    #[schemars(range(min = 0, max = 100), extend("x-because" = PERCENT))]
+    pub cancel_below_percent: u32,
     /// Energy of reading one bit of the array into the row buffer, in pJ.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = ENERGY))]
     pub array_read_pj_per_bit: f64,
@@ -109,6 +117,18 @@ pub enum WriteRecovery {
     /// The next row: writes to the open row follow one another in the row buffer, and another row is activated tWR
     /// after the last of them (DDR3's write recovery before a precharge, as in gem5).
     RowClose,
+}
+
+/// What a read does to a write that its bank is programming (Qureshi et al., HPCA 2010).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteInterruption {
+    /// It waits for its end.
+    None,
+    /// It stops the write, which begins again after it, unless `cancel_below_percent` of it is done.
+    Cancel,
+    /// It stops the write at its next iteration. What is left of it follows.
+    Pause,
 }
 
 /// Which bits a write programs. It changes energy and no time.

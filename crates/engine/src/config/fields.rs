@@ -242,6 +242,7 @@ mod tests {
             "device.mapping" => "page-xor",
             "device.programmed_bits" => "changed",
             "wear.leveling" => "start-gap",
+            "device.write_interruption" => "pause",
             "wear.scatter" => "in-order",
             "controller.aes_key_bits" => "256",
             "counters.minor_bits" | "controller.counter_wpq_low_watermark" => "3",
@@ -293,8 +294,7 @@ mod tests {
     #[test]
     fn only_the_first_level_must_take_time() {
         let refused = |path: &str| Field::at(path).unwrap().check(&Value::from(0)).is_err();
-        let levels = ["l1.latency_cycles", "l2.latency_cycles", "l3.latency_cycles"];
-        assert_eq!(levels.map(refused), [true, false, false]);
+        assert_eq!(["l1.latency_cycles", "l2.latency_cycles", "l3.latency_cycles"].map(refused), [true, false, false]);
     }
 
     #[test]

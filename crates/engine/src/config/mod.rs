@@ -22,7 +22,7 @@ mod wear;
 
 pub use aes::BLOCKS_PER_LINE;
 pub use bounds::{BANKS_MAX, CORES_MAX, TRANSACTIONS_MAX, TX_SIZE_MAX, validate, validate_run};
-pub use device::{AddressMapping, Device, ProgrammedBits, WriteRecovery};
+pub use device::{AddressMapping, Device, ProgrammedBits, WriteInterruption, WriteRecovery};
 pub use digest::config_digest;
 pub use excerpt::shown_name;
 pub use fields::{file_schema, shown};

@@ -58,6 +58,12 @@ impl Energy {
         self.flip * flipped
     }
 
+    /// Energy of programming all bits of a line.
+    pub fn of_programming(&self) -> u64 {
+        let [.., write] = self.array_write;
+        write
+    }
+
     /// Energy of a line that is read and written to another place, all of whose bits are programmed there.
     pub fn of_move(&self) -> u64 {
         let [.., row_buffer] = self.row_buffer;

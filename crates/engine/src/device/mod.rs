@@ -1,13 +1,14 @@
 //! The non-volatile device: it takes line accesses from the controller, returns their schedule, and stores the bytes.
 //!
 //! - `mapping`: the bank and row of a media line.
-//! - `timing`: when an access gets its bank, rank and bus.
+//! - `timing`: when an access gets its bank, rank and bus; `interruption`: reads that stop writes.
 //! - `image`: the bytes that survive a power failure, and how often each line was written.
 //! - `energy` and `wear`: the cost of accesses.
 //! - `start_gap`: lines that change their places; `lifetime`: what this means for the life of the device.
 
 mod energy;
 mod image;
+mod interruption;
 mod lifetime;
 mod line_states;
 mod mapping;
@@ -75,6 +76,8 @@ pub struct DeviceStats {
     pub most_writes: MostWrites,
     /// Lines that wear levelling has moved.
     pub gap_moves: u64,
+    /// Writes that reads have stopped.
+    pub interruptions: u64,
     /// Bits that writes have changed, of all kinds of lines; none without bytes.
     pub flipped_bits: u64,
     /// The same of data lines.
@@ -109,6 +112,8 @@ impl std::ops::AddAssign for BankStats {
 struct Bank {
     stats: BankStats,
     busy_until: Ps,
+    /// What was written last.
+    written: Option<MediaLine>,
 }
 
 impl Bank {
@@ -285,6 +290,15 @@ impl Device {
 }
 
 impl Device {
+    /// A read has stopped the write that `bank` programs. If it begins again, it wears its line and takes its energy again.
+    fn write_stopped(&mut self, bank: u16) {
+        self.stats.interruptions += 1;
+        if let Some(media) = self.banks[usize::from(bank)].written.filter(|_| self.timing.writes_again()) {
+            self.most_writes.note(media, self.image.count_write(media));
+            self.stats.access_energy_fj += self.energy.of_programming();
+        }
+    }
+
     /// Has wear levelling move a line, if the write of `media` calls for it.
     fn level(&mut self, now: Ps, media: MediaLine) {
         let home = self.leveling.as_ref().map(|_| self.mapping.place(media));
@@ -330,7 +344,11 @@ impl DevicePort for Device {
     ) -> Issued {
         // With wear levelling a line may have moved since it was located, by one line.
         debug_assert!(location == self.locate(media) || self.leveling.is_some());
+        let stopped = self.timing.interruptions;
         let issued = self.timing.issue(now, location, op, words, not_before);
+        if self.timing.interruptions != stopped {
+            self.write_stopped(location.bank);
+        }
         let of_bank = &mut self.banks[usize::from(location.bank)].stats;
         *(if op == MediaOp::Read { &mut of_bank.reads } else { &mut of_bank.writes }) += 1;
         let stats = &mut self.stats;
@@ -370,6 +388,7 @@ impl DevicePort for Device {
         stats.access_energy_fj += self.energy.of_access(op, issued.row_hit, words);
         if op == MediaOp::Write {
             self.most_writes.note(media, self.image.count_write(media));
+            self.banks[usize::from(location.bank)].written = Some(media);
             self.level(now, media);
         }
         issued

@@ -21,7 +21,10 @@
 //! - tWTR delays a read command that follows a write command to the same rank. A read command that comes before the
 //!   write command of an access scheduled earlier is not delayed; only the data bus decides between them.
 //! - Command buses are not modelled; only the data buses limit throughput.
+//!
+//! Reads may stop a write while its bank programs it (`device.write_interruption`): `interruption.rs` says when.
 
+use super::interruption::{Interruption, Programming};
 use crate::config::{Device, WriteRecovery};
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{Issued, LINE_WORDS, Location, MediaOp};
@@ -93,6 +96,8 @@ struct Bank {
     column: [Ps; 2],
     /// From when the open row may be closed.
     precharge: Ps,
+    /// The write that the bank programs, if reads may stop it.
+    programming: Programming,
     rank: u16,
     channel: u16,
 }
@@ -152,6 +157,9 @@ struct Burst {
 #[derive(Clone, Debug)]
 pub(super) struct Timing {
     durations: Durations,
+    interruption: Interruption,
+    /// Number of writes that reads have stopped.
+    pub interruptions: u64,
     banks: Vec<Bank>,
     ranks: Vec<Activates>,
     /// For each channel, the bursts that can still constrain a new one: in no order, at most a few per bank.
@@ -169,12 +177,15 @@ impl Timing {
                 let channel = bank % device.channels;
                 let rank_of_channel = bank / device.channels / per_rank;
                 let rank = (channel * device.ranks + rank_of_channel) as u16;
-                Bank { open_row: NO_ROW, column: [0; 2], precharge: 0, rank, channel: channel as u16 }
+                let (column, programming) = ([0; 2], Programming::default());
+                Bank { open_row: NO_ROW, column, precharge: 0, programming, rank, channel: channel as u16 }
             })
             .collect();
         let bursts_per_channel = (4 * device.ranks * per_rank) as usize;
         Self {
             durations: Durations::new(device),
+            interruption: Interruption::of(device),
+            interruptions: 0,
             banks,
             ranks: vec![
                 Activates(Vec::with_capacity(2 * per_rank as usize));
@@ -185,6 +196,11 @@ impl Timing {
         }
     }
 
+    /// Whether a write that a read stops begins again.
+    pub fn writes_again(&self) -> bool {
+        matches!(self.interruption, Interruption::Cancel { .. })
+    }
+
     pub fn open_row(&self, bank: u16) -> Option<u32> {
         Some(self.banks[usize::from(bank)].open_row).filter(|row| *row != NO_ROW)
     }
@@ -193,13 +209,23 @@ impl Timing {
     /// or may be closed. In picoseconds.
     pub fn ready_at(&self, location: Location, op: MediaOp) -> Ps {
         let bank = self.banks[usize::from(location.bank)];
-        if bank.open_row == location.row { bank.column[op as usize] } else { bank.precharge }
+        let ready = if bank.open_row == location.row { bank.column[op as usize] } else { bank.precharge };
+        if op == MediaOp::Write { ready.max(bank.programming.until) } else { ready }
+    }
+
+    /// When the bank of `location` begins to work on an access that is submitted at `now`.
+    fn begins(&self, now: Ps, location: Location, op: MediaOp) -> Ps {
+        let ready = self.ready_at(location, op).max(now);
+        match op {
+            MediaOp::Write => ready,
+            MediaOp::Read => self.interruption.stops(self.banks[usize::from(location.bank)].programming, ready),
+        }
     }
 
     /// When an access that is submitted at `now` would have its column command, if the data bus were free.
     pub fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps {
         let bank = self.banks[usize::from(location.bank)];
-        let ready = self.ready_at(location, op).max(now);
+        let ready = self.begins(now, location, op);
         if bank.open_row == location.row {
             return ready;
         }
@@ -215,28 +241,38 @@ impl Timing {
         let columns = length.max(d.t_ccd);
         let bank = self.banks[usize::from(location.bank)];
         let row_hit = bank.open_row == location.row;
+        let begins = self.begins(now, location, op);
         let command = self.command_at(now, location, op).max(not_before);
         if !row_hit {
-            let activate = self.activate_at(bank.precharge.max(now), bank);
+            let activate = self.activate_at(begins, bank);
             self.ranks[usize::from(bank.rank)].add(activate, now, &d);
         }
         let burst = self.place(now, command, bank, op, length);
+        // A bank whose writes can be stopped takes reads while it programs.
+        let programming = if self.interruption.is_none() { d.programming } else { 0 };
         let next = match op {
             MediaOp::Read => burst.command + columns,
-            MediaOp::Write => burst.command + columns + d.programming,
+            MediaOp::Write => burst.command + columns + programming,
         };
         let precharge = match op {
             MediaOp::Read => burst.command + length.saturating_sub(d.t_ccd) + d.t_rtp,
-            MediaOp::Write => burst.end + d.programming + d.recovery,
+            MediaOp::Write => burst.end + programming + d.recovery,
         };
         let read = match op {
             MediaOp::Read => next,
-            MediaOp::Write => burst.end + d.programming + d.t_wtr,
+            MediaOp::Write => burst.end + programming + d.t_wtr,
         };
         let bank = &mut self.banks[usize::from(location.bank)];
         bank.open_row = location.row;
         bank.column = [bank.column[0].max(read), bank.column[1].max(next)];
         bank.precharge = bank.precharge.max(precharge);
+        if self.interruption.is_none() {
+        } else if op == MediaOp::Write {
+            bank.programming = Programming { from: burst.end, until: burst.end + d.programming };
+        } else if begins < bank.programming.until {
+            bank.programming = self.interruption.resumes(bank.programming, begins, burst.end);
+            self.interruptions += 1;
+        }
         let done = match op {
             MediaOp::Read => burst.end,
             MediaOp::Write => burst.end + d.programming,

@@ -219,6 +219,8 @@ pub struct Nvm {
     /// Lines that wear levelling has moved. These are reads and writes of the device beside those that are counted here;
     /// their time and energy are counted.
     pub gap_moves: u64,
+    /// Writes that reads have stopped while their banks programmed them.
+    pub write_interruptions: u64,
     /// Bits that writes have changed. A line that was never written holds zeros; one that a program found populated and
     /// nothing has read counts as its plaintext. Null without bytes.
     pub flipped_bits: Option<u64>,

@@ -1,5 +1,6 @@
 //! How long a device lives, with and without wear levelling, against a plain count over the same writes.
 
+use super::common::judge::assert_holds;
 use super::common::{END, line, run, system};
 use counterpoint_engine::api;
 use counterpoint_engine::config::{self, Machine};
@@ -139,4 +140,25 @@ fn counters_change_half_of_the_bits() {
     }
     assert!(share("unencrypted") < share("xts") && share("xts") < 0.45, "{} {}", share("unencrypted"), share("xts"));
     assert_eq!(report("secpm", &["engine.bytes=false"])["nvm"]["data_flip_share"], Value::Null);
+}
+
+/// Reads that stop writes are answered sooner, and nothing is lost by it.
+#[test]
+fn interrupted_writes_let_reads_pass() {
+    let busy = ["controller.policy=continuous", "controller.wpq_issue_when_idle=true"];
+    let of = |more: &[&str]| report("secpm", &[&busy[..], more].concat());
+    let mean = |report: &Value| report["transaction_latency_ns"]["mean"].as_f64().unwrap();
+    let [none, pause, cancel] =
+        ["none", "pause", "cancel"].map(|how| of(&[&format!("device.write_interruption={how}")]));
+    assert_eq!(none["nvm"]["write_interruptions"], 0);
+    for stopping in [&pause, &cancel] {
+        assert!(stopping["nvm"]["write_interruptions"].as_u64() > Some(50), "{stopping}");
+        assert!(mean(stopping) < mean(&none), "{} instead of {}", mean(stopping), mean(&none));
+    }
+    let set =
+        [&busy[..], &["device.write_interruption=cancel", "wear.leveling=start-gap", "wear.gap_interval=2"]].concat();
+    for design in ["secpm", "sca", "star", "xts-tree"] {
+        let request = json!({"design": design, "workload": "btree", "machine": "small", "transactions": 5, "set": set});
+        assert_holds(&request);
+    }
 }

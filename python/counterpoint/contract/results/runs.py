@@ -62,6 +62,7 @@ class Nvm:
             wear levelling can reach.
         gap_moves: lines that wear levelling has moved. These are reads and writes of the device beside those that are
             counted here; their time and energy are counted.
+        write_interruptions: writes that reads have stopped while their banks programmed them.
         flipped_bits: bits that writes have changed. A line that was never written holds zeros; one that a program found
             populated and nothing has read counts as its plaintext. Null without bytes.
         data_flip_share: bits that a write of a data line changes, log included, over the 512 that it has: the mean.
@@ -95,6 +96,7 @@ class Nvm:
     lifetime_years: float | None
     even_lifetime_years: float | None
     gap_moves: int
+    write_interruptions: int
     flipped_bits: int | None
     data_flip_share: float | None
     row_hits: int

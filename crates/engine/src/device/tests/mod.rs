@@ -3,7 +3,7 @@
 mod timing;
 
 use super::*;
-use crate::config::{Leveling, ProgrammedBits, Scatter};
+use crate::config::{Leveling, ProgrammedBits, Scatter, WriteInterruption};
 use crate::message::CounterBlock;
 
 /// A base whose first `lines` lines all hold `bytes`.
@@ -93,6 +93,26 @@ fn bits_that_change_are_counted_and_programmed() {
     let stats = device.stats();
     assert_eq!([stats.flipped_bits, stats.flipped_data_bits], [64 + 64, 64], "the line held nines");
     assert_eq!(stats.access_energy_fj, 128 * 16_820);
+}
+
+#[test]
+fn cancelled_write_wears_its_line_again() {
+    let mut machine = test_machine();
+    let written = |machine: &Machine| {
+        let mut device = device(machine, 2).unwrap();
+        let [line, other] = [0, 1].map(|number| MediaLine::data(Line(number)));
+        let write = device.issue(0, line, device.locate(line), MediaOp::Write, 8, 0);
+        let before = device.stats().access_energy_fj;
+        let read = device.issue(write.data_end, other, device.locate(other), MediaOp::Read, 8, 0);
+        let stats = device.stats();
+        (read.data_end < write.done, device.line_writes(line), stats.interruptions, stats.access_energy_fj - before)
+    };
+    let read = 512 * 1_020;
+    assert_eq!(written(&machine), (false, 1, 0, read));
+    machine.device.write_interruption = WriteInterruption::Pause;
+    assert_eq!(written(&machine), (true, 1, 1, read));
+    machine.device.write_interruption = WriteInterruption::Cancel;
+    assert_eq!(written(&machine), (true, 2, 1, read + 512 * 16_820));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Exact edges of every timing, and all timings together against a model that tries every picosecond.
 
 use super::test_machine;
-use crate::config::{Device, WriteRecovery};
+use crate::config::{Device, WriteInterruption, WriteRecovery};
 use crate::device::timing::{Durations, Timing};
 use crate::kernel::Ps;
 use crate::message::{Issued, Location, MediaOp};
@@ -445,5 +445,57 @@ proptest! {
             let op = if write { Write } else { Read };
             prop_assert_eq!(timing.issue(now, location, op, words, 0), model.issue(now, location, op, words));
         }
+    }
+}
+
+/// A bank with row 0 open that has taken a line: when its data has come, and when its cells are programmed.
+fn programming(device: &Device) -> (Timing, Ps, Ps) {
+    let (mut timing, now) = opened(device, &[0]);
+    let write = timing.access(now, at(0, 0), Write);
+    (timing, write.data_end, write.done)
+}
+
+#[test]
+fn paused_write_stops_at_its_next_iteration_and_goes_on_after_the_read() {
+    let mut device = table();
+    device.t_wtr_ns = 0.0;
+    device.write_interruption = WriteInterruption::Pause;
+    device.write_iteration_ns = 50.0;
+    let (_, from, until) = programming(&device);
+    assert_eq!(until - from, 300 * NS);
+    for (after, begins) in [(0, 0), (1, 50 * NS), (50 * NS, 50 * NS), (50 * NS + 1, 100 * NS), (299 * NS, 300 * NS)] {
+        let (mut timing, ..) = programming(&device);
+        let read = timing.access(from + after, at(0, 0), Read);
+        assert_eq!(read.command, from + begins, "after {after} ps");
+        // What is left of the write goes before the next one of the bank.
+        let left = until - (from + begins);
+        assert_eq!(timing.ready_at(at(0, 0), Write), if left == 0 { read.next } else { read.data_end + left });
+        assert_eq!(timing.interruptions, u64::from(left > 0));
+    }
+    // A read of another row closes the open one first, and a second read stops the same write again.
+    let (mut timing, ..) = programming(&device);
+    let first = timing.access(from + 1, at(0, 9), Read);
+    assert_eq!(first.command, from + 50 * NS + 50 * NS, "an iteration and tRCD");
+    let again = timing.access(first.data_end, at(0, 9), Read);
+    assert_eq!(again.command, first.data_end);
+    assert_eq!(timing.ready_at(at(0, 0), Write), again.data_end + 250 * NS);
+    // Another bank of the rank is not concerned.
+    assert_eq!(timing.access(again.data_end, at(1, 0), Read).command, again.data_end + 50 * NS);
+}
+
+#[test]
+fn cancelled_write_begins_again_unless_most_of_it_is_done() {
+    let mut device = table();
+    device.t_wtr_ns = 0.0;
+    device.write_interruption = WriteInterruption::Cancel;
+    device.cancel_below_percent = 75;
+    let (_, from, until) = programming(&device);
+    for (after, cancelled) in [(0, true), (225 * NS - 1, true), (225 * NS, false), (299 * NS, false)] {
+        let (mut timing, ..) = programming(&device);
+        let read = timing.access(from + after, at(0, 0), Read);
+        assert_eq!(read.command, if cancelled { from + after } else { until }, "after {after} ps");
+        let ready = timing.ready_at(at(0, 0), Write);
+        assert_eq!(ready, if cancelled { read.data_end + 300 * NS } else { until.max(read.next) }, "after {after} ps");
+        assert_eq!(timing.interruptions, u64::from(cancelled));
     }
 }
