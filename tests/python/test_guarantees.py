@@ -55,6 +55,14 @@ def test_a_design_file_is_explored(tmp_path: Path) -> None:
     assert (found.design, found.crash) == ("mine", "breaks")
 
 
+def test_stated_parts_of_a_design_are_explored_and_values_of_the_machine_are_not(cli: Cli) -> None:
+    stated = ["design.write_path=counter-dropped", "controller.wpq_entries=64", "counters.minor_bits=9"]
+    (found,) = guarantees(["secpm"], set=stated)
+    assert found.crash == "breaks"
+    words = "compare -d secpm,secpm-no-cwr -w queue --transactions 20 --set design.write_path=counter-dropped --json"
+    assert [one["crash"] for one in json.loads(cli(*words.split()).out)["guarantees"]] == ["breaks", "breaks"]
+
+
 def _table(**options: object) -> str:
     designs = ["unencrypted", "xts", "star", "ideal"]
     runs = run_matrix(designs, ["queue"], transactions=20, footprint="64KiB", **options)  # type: ignore[arg-type]

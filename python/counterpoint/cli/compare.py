@@ -61,7 +61,8 @@ def compare(
     except Interrupted as stop:
         runs, interrupted = stop.runs, True
     costs = _recoveries(names, runs, part(RecoveryOptions, given))
-    known = [] if interrupted else guarantees.guarantees(names, given.get("variant") or "hardened")
+    variant, stated = given.get("variant") or "hardened", given.get("set") or ()
+    known = [] if interrupted else guarantees.guarantees(names, variant, set=stated)
     show(runs, chosen, as_json, costs, known)
     if out is not None and runs:
         from ..report import write_report

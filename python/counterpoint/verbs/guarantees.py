@@ -35,6 +35,7 @@ def guarantees(
     designs: Iterable[str | os.PathLike[str]],
     variant: Literal["published", "hardened"] = "hardened",
     *,
+    set: Iterable[str] = (),
     progress: api.Progress | None = None,
 ) -> list[Guarantee]:
     """What each design guarantees.
@@ -42,6 +43,7 @@ def guarantees(
     Args:
         designs: names of designs, or paths of design files.
         variant: the reading of their papers.
+        set: values as after `--set`; of these, parts of the design are taken, and values of the machine are not.
         progress: told how many are known.
 
     Raises:
@@ -49,9 +51,10 @@ def guarantees(
         Interrupted: Ctrl-C.
     """
     names = list(designs)
+    parts = [one for one in set if one.startswith("design.")]
     found = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        for guarantee in pool.map(lambda design: _explored(design, variant), names):
+        for guarantee in pool.map(lambda design: _explored(design, variant, parts), names):
             found.append(guarantee)
             if progress is not None:
                 progress(len(found), len(names))
@@ -69,8 +72,10 @@ def told() -> str:
     )
 
 
-def _explored(design: str | os.PathLike[str], variant: Literal["published", "hardened"]) -> Guarantee:
-    options: CrashOptions = {**EXPLORED, "variant": variant, "workers": 1}
+def _explored(
+    design: str | os.PathLike[str], variant: Literal["published", "hardened"], parts: Sequence[str]
+) -> Guarantee:
+    options: CrashOptions = {**EXPLORED, "variant": variant, "workers": 1, "set": parts}
     try:
         return _of(api.crash(design, WORKLOAD, **options))
     except InputError as error:
