@@ -11,15 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from ..system import units
+from ..verbs.guarantees import SECRECY
 from .attack_table import attack_table
 from .cause_table import cause_table, losses_table, recovery_cause_table
 from .figure_list import Figures
 
 if TYPE_CHECKING:
     from ..contract.results import Crash, NestedRecoveries, Part, Violation
-
-_SECRETS = ("plaintext", "pad_reuse", "tweak_reuse")
-"""Rules that a crash can break without losing data."""
 
 
 def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
@@ -121,7 +119,7 @@ def _damage(crash: Crash) -> str:
         return f"{units.number(failed)} of {crashes} failed"
     if not crash.violation_count:
         return f"of {crashes} none failed, but the auditors disagree with a boot, so this is no verdict"
-    lost = any(violation.rule not in _SECRETS for violation in crash.violations)
+    lost = any(violation.rule not in SECRECY for violation in crash.violations)
     again = any(violation.nested_event is not None for violation in crash.violations)
     when = " when power failed again during recovery" if again else ""
     return f"of {crashes} none failed, yet {'data were lost' if lost else 'secrets leaked'}{when}"

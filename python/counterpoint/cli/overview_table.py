@@ -23,16 +23,8 @@ _COSTS = {
 
 _GUARANTEES = ("secrecy", "replay", "crash")
 
-_WORDS = {
-    "none": "plaintext",
-    "repeats": "repeats seen",
-    "leaks": "leaks",
-    "holds": "holds",
-    "breaks": "breaks",
-    "accepted": "accepted",
-    "late": "late",
-    "detected": "detected",
-}
+_WORDS = {"none": "plaintext", "repeats": "repeats seen", None: units.NOTHING}
+"""What a table says in other words than the document."""
 
 
 def overview(costing: Sequence[Row], rows: Sequence[Row], found: Sequence[Guarantee]) -> Iterable[RenderableType]:
@@ -75,7 +67,7 @@ def _table(costs: Mapping[str, Mapping[str, str]], found: Mapping[str, Guarantee
         table.add_column(name, header_style="dim", no_wrap=True)
     for design, guarantee in found.items():
         words = (getattr(guarantee, name) for name in _GUARANTEES)
-        cells = (units.NOTHING if word is None else _WORDS[word] for word in words)
+        cells = (_WORDS.get(word, word) for word in words)
         style = "dim" if design == baseline else ""
         table.add_row(design, *(cost[design] for cost in costs.values()), *cells, style=style)
     return table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, cast
+from typing import Literal
 
 from .._engine import InputError
 from ..contract.options import CrashOptions
@@ -28,7 +28,13 @@ EXPLORED = CrashOptions(
 before every access."""
 
 SECRECY = frozenset({"plaintext", "pad_reuse", "tweak_reuse"})
-"""The rules whose violations tell what memory holds."""
+"""The rules whose violations tell what memory holds, and lose nothing."""
+
+
+_Replay = Literal["accepted", "late", "detected"]
+
+_WORST_FIRST: tuple[_Replay, ...] = ("accepted", "late", "detected")
+"""What comes of old memory."""
 
 
 def guarantees(
@@ -105,8 +111,7 @@ def _secrecy(crash: Crash, leaks: bool) -> Literal["none", "leaks", "repeats", "
     return "leaks" if leaks else "repeats" if repeated else "holds"
 
 
-def _replay(crash: Crash) -> Literal["accepted", "late", "detected"] | None:
+def _replay(crash: Crash) -> _Replay | None:
     """The worst that comes of old memory; None if none was put back."""
-    seen = {str(row.verdict) for row in crash.attacks.rows} if crash.attacks is not None else set()
-    worst: Sequence[str] = [verdict for verdict in ("accepted", "late", "detected") if verdict in seen]
-    return cast("Literal['accepted', 'late', 'detected']", worst[0]) if worst else None
+    seen = {row.verdict for row in crash.attacks.rows} if crash.attacks is not None else set()
+    return next((verdict for verdict in _WORST_FIRST if verdict in seen), None)
