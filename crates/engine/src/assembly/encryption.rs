@@ -30,7 +30,8 @@ pub(crate) fn line_cipher(
     design: &Design,
     seed: u64,
 ) -> Result<Option<Arc<dyn LineCipher>>, ConfigError> {
-    design.direct.map(|tweak| xts(machine, tweak, &Keys::from_seed(seed))).transpose()
+    let tweak = design.direct.filter(|_| design.encryption.is_none());
+    tweak.map(|tweak| xts(machine, tweak, &Keys::from_seed(seed))).transpose()
 }
 
 /// AES-XTS with such a tweak.
@@ -71,7 +72,7 @@ pub(crate) fn encryption_parts(
         (Keys::from_seed(seed), machine.controller.aes_key_bits, machine.device.capacity.0);
     let data = PadCipher::new(&keys.data, key_bits, capacity)?;
     let mut pads: Box<dyn PadSource> = Box::new(data.clone());
-    if let Some(tweak) = parts.direct {
+    if let Some(tweak) = design.direct {
         pads = Box::new(VersionedLines { pads: data.clone(), lines: xts(machine, tweak, &keys)? });
     }
     let mut log = None;

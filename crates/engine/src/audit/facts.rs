@@ -15,7 +15,7 @@ pub struct AuditSetup {
     pub cores: usize,
     /// The encryption of memory in counter mode; `None` if there are no counters.
     pub cipher: Option<CipherFacts>,
-    /// The encryption of memory without counters; `None` if there is none.
+    /// The encryption of lines without pads; `None` if there is none. If lines have counters as well, these are only versions.
     pub direct: Option<DirectFacts>,
     /// The log that hardware writes, if it writes one.
     pub log: Option<LogFacts>,
@@ -51,8 +51,6 @@ pub struct CipherFacts {
     pub valid_flags: bool,
     /// How a boot recovers counters that were only in the counter cache.
     pub recovery: CounterRecovery,
-    /// The encryption of lines if their counters are only versions; `None` in counter mode.
-    pub direct: Option<DirectFacts>,
 }
 
 /// What an auditor must know about lines that are encrypted without counters: the keys of data and of tweaks, each of 16 or 32

@@ -125,11 +125,8 @@ impl Auditor {
         let log_cipher = log_cipher.and_then(|(log, facts)| log.counter_cipher(facts.counters));
         let valid_flags = setup.cipher.as_ref().is_some_and(|facts| facts.valid_flags);
         let recovery = setup.cipher.as_ref().map(|facts| facts.recovery.clone()).unwrap_or_default();
-        let direct = setup.direct.is_some() || setup.cipher.as_ref().is_some_and(|facts| facts.direct.is_some());
-        let cipher = setup.cipher.map(|facts| {
-            let direct = facts.direct.as_ref().map(DirectCipher::new);
-            CounterCipher::new(&facts.key, facts.counters).with_versions(direct)
-        });
+        let direct = || setup.direct.as_ref().map(DirectCipher::new);
+        let cipher = setup.cipher.map(|facts| CounterCipher::new(&facts.key, facts.counters).with_versions(direct()));
         let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
         let hardware_logged = setup.log.is_some();
         let coverage = cipher.as_ref().map_or(Coverage::PAGE, CounterCipher::coverage);
@@ -137,13 +134,13 @@ impl Auditor {
         Self {
             lines: Lines::new(setup.base, layouts, coverage, base_counter, log_lines),
             durable: Durable::new(cipher, log_cipher, Recovered::new(&recovery), setup.status_survives, valid_flags)
-                .without_counters(setup.direct.as_ref().map(DirectCipher::new)),
+                .without_counters(direct()),
             hardware_log: setup.log.map(|facts| HardwareLog::new(facts, setup.cores)),
             line_rule: LineRule::new(setup.line_atomic, setup.eadr.is_some(), setup.cores),
             transactions: setup
                 .program
                 .map(|program| Transactions::new(program.recovery, program.records, hardware_logged)),
-            secrecy: setup.secret.then(|| Secrecy::new(direct)),
+            secrecy: setup.secret.then(|| Secrecy::new(setup.direct.is_some())),
             stages: None,
             image: None,
             eadr: setup.eadr.is_some(),

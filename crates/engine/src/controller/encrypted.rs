@@ -83,7 +83,7 @@ impl EncryptionEngine {
         Self {
             rules: Rules::new(machine, &parts),
             circuits: AesCircuits::new(machine),
-            tweak: parts.parts.direct.map(|_| ns_to_ps(machine.controller.aes_latency_ns)),
+            tweak: (!parts.pads.makes_pads()).then(|| ns_to_ps(machine.controller.aes_latency_ns)),
             rsr: Rsr::new(machine.controller.reencryption_parallelism, !parts.valid_flags),
             pair_order: PairOrder::new(machine.controller.counter_atomic_order, cores),
             resident: FxHashMap::default(),

@@ -67,15 +67,13 @@ impl Controller {
         wpq.registers = integrity.is_some_and(|integrity| integrity.parts.commit == GroupCommit::Registers);
         let check = integrity.map(|_| ReadCheck::new(&machine.integrity));
         let engine = encryption.map(|parts| EncryptionEngine::new(machine, parts, cores));
-        let mut reads = Reads::new(config.read_queue_entries, counters::latency(machine), inline, check);
-        reads.decrypts_after = engine.as_ref().is_some_and(|engine| engine.tweak.is_some());
         let mut banks = Banks::new(machine, policy, wpq, banks);
         if config.counter_write == CounterWrite::Counter {
             banks.counters_alone = engine.as_ref().and_then(|engine| engine.counters.of_words());
         }
         Self {
             bytes: machine.engine.bytes,
-            reads,
+            reads: Reads::new(config.read_queue_entries, counters::latency(machine), inline, check),
             writes: Writes::default(),
             writebacks: Writebacks::default(),
             admission: Admission::default(),
@@ -92,7 +90,6 @@ impl Controller {
     #[must_use]
     pub fn encrypting(mut self, machine: &Machine, cipher: Option<Arc<dyn LineCipher>>) -> Self {
         debug_assert!(self.engine.is_none() || cipher.is_none(), "lines are encrypted once");
-        self.reads.decrypts_after |= cipher.is_some();
         self.direct = cipher.map(|cipher| DirectEngine::new(machine, cipher));
         self
     }

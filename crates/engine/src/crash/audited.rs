@@ -49,11 +49,6 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
         key: keys.log[..key_bytes].to_vec(),
         registers_survive: survival.log && design.recovery.contains(&RecoveryStep::UndoHardwareLog),
     });
-    let direct = |tweak| DirectFacts {
-        key: keys.data[..key_bytes].to_vec(),
-        tweak: keys.tweak[..key_bytes].to_vec(),
-        constant: tweak == Tweak::Constant,
-    };
     let auditor = Auditor::new(AuditSetup {
         base: Arc::clone(&base),
         cores,
@@ -62,9 +57,12 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
             counters: layout_of(parts.scheme.as_ref(), config.machine.counters.minor_bits),
             valid_flags: parts.valid_flags,
             recovery: counter_recovery(config, design, parts, &survival, &keys),
-            direct: parts.parts.direct.map(direct),
         }),
-        direct: design.direct.map(direct),
+        direct: design.direct.map(|tweak| DirectFacts {
+            key: keys.data[..key_bytes].to_vec(),
+            tweak: keys.tweak[..key_bytes].to_vec(),
+            constant: tweak == Tweak::Constant,
+        }),
         log,
         line_atomic: design.promise.line_atomic,
         secret: design.promise.secret,

@@ -87,7 +87,7 @@ impl Draft {
                 secret: self.secret,
             },
             encryption: self.encryption(),
-            direct: (self.encryption == EncryptionMode::Xts).then_some(self.tweak),
+            direct: self.encryption.is_direct().then_some(self.tweak),
             log: self.hardware_log(),
             integrity: self.integrity(),
             cache_pads: self.cache_pads,
@@ -135,7 +135,6 @@ impl Draft {
 
     fn encryption(&self) -> Option<Encryption> {
         self.encryption.has_counters().then_some(Encryption {
-            direct: (self.encryption == EncryptionMode::VersionedXts).then_some(self.tweak),
             counters: CounterPart::Kind(self.counters),
             store: self.counter_store,
             bank: self.counter_bank,

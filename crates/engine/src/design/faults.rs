@@ -179,8 +179,7 @@ impl Fault {
     /// Counters, write paths and page re-encryption.
     fn in_encryption(self, design: &mut Design) -> Option<()> {
         if self == Fault::Tweak {
-            let versioned = design.encryption.as_mut().and_then(|parts| parts.direct.as_mut());
-            return turn(design.direct.as_mut().or(versioned)?, Tweak::Line, Tweak::Constant);
+            return turn(design.direct.as_mut()?, Tweak::Line, Tweak::Constant);
         }
         let (form, staging) = (design.form, design.registers.domain(RegisterName::StagingRegister));
         let parts = design.encryption.as_mut()?;

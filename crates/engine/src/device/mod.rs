@@ -301,14 +301,13 @@ impl Device {
 
     /// Has wear levelling move a line, if the write of `media` calls for it.
     fn level(&mut self, now: Ps, media: MediaLine) {
-        let home = self.leveling.as_ref().map(|_| self.mapping.place(media));
-        let Some(moved) = self.leveling.as_mut().zip(home).and_then(|(regions, home)| regions.wrote(home)) else {
-            return;
-        };
+        let Some(regions) = &mut self.leveling else { return };
+        let home = self.mapping.place(media);
+        let Some(moved) = regions.wrote(home) else { return };
         let mut not_before = 0;
         for (place, op) in [(moved.from, MediaOp::Read), (moved.to, MediaOp::Write)] {
             let issued = self.timing.issue(now, self.mapping.location(place), op, LINE_WORDS, not_before);
-            self.banks[home.map_or(0, |home| home.bank as usize)].occupied(now, issued.done);
+            self.banks[home.bank as usize].occupied(now, issued.done);
             not_before = issued.data_end;
         }
         self.stats.access_energy_fj += self.energy.of_move();

@@ -28,6 +28,13 @@ struct Region {
     writes: u32,
 }
 
+impl Region {
+    /// A region of so many lines in which nothing has moved.
+    fn untouched(lines: u64) -> Self {
+        Self { start: 0, gap: lines, writes: 0 }
+    }
+}
+
 /// A line goes from one place to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Move {
@@ -80,9 +87,14 @@ impl StartGap {
 
     /// The region of a line whose place by the address mapping is `home`, and its number there before anything moves.
     pub fn number(&self, home: Place) -> (u64, u64) {
+        let (region, within) = self.in_order(home);
+        (region, self.scatter.as_ref().map_or(within, |shuffle| shuffle.forward(within)))
+    }
+
+    /// The same before lines are scattered.
+    fn in_order(&self, home: Place) -> (u64, u64) {
         let number = home.row * self.lines_per_row + home.column;
-        let within = number % self.lines;
-        (number / self.lines, self.scatter.as_ref().map_or(within, |shuffle| shuffle.forward(within)))
+        (number / self.lines, number % self.lines)
     }
 
     /// Where a line is whose place by the address mapping is `home`.
@@ -95,11 +107,10 @@ impl StartGap {
 
     /// A line was written whose place by the address mapping is `home`: what moves because of it.
     pub fn wrote(&mut self, home: Place) -> Option<Move> {
-        let (at, _) = self.number(home);
-        let whole = Region { start: 0, gap: self.lines, writes: 0 };
+        let (at, _) = self.in_order(home);
         let regions = &mut self.banks[home.bank as usize];
         if regions.len() <= at as usize {
-            regions.resize(at as usize + 1, whole);
+            regions.resize(at as usize + 1, Region::untouched(self.lines));
         }
         let region = &mut regions[at as usize];
         region.writes += 1;
@@ -120,8 +131,8 @@ impl StartGap {
     }
 
     fn region(&self, bank: u64, at: u64) -> Region {
-        let untouched = Region { start: 0, gap: self.lines, writes: 0 };
-        self.banks[bank as usize].get(at as usize).copied().unwrap_or(untouched)
+        let known = self.banks[bank as usize].get(at as usize);
+        known.copied().unwrap_or_else(|| Region::untouched(self.lines))
     }
 
     /// Place `slot` of a region. The last one, which the region has more than it stores, is in a row at the end.

@@ -224,12 +224,16 @@ impl Timing {
 
     /// When an access that is submitted at `now` would have its column command, if the data bus were free.
     pub fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps {
+        self.column_at(self.begins(now, location, op), location, op)
+    }
+
+    /// When an access on which its bank `begins` to work would have its column command, if the data bus were free.
+    fn column_at(&self, begins: Ps, location: Location, op: MediaOp) -> Ps {
         let bank = self.banks[usize::from(location.bank)];
-        let ready = self.begins(now, location, op);
         if bank.open_row == location.row {
-            return ready;
+            return begins;
         }
-        (self.activate_at(ready, bank) + self.durations.t_rcd).max(bank.column[op as usize])
+        (self.activate_at(begins, bank) + self.durations.t_rcd).max(bank.column[op as usize])
     }
 
     /// Schedules one access; see [`crate::message::DevicePort::issue`].
@@ -242,7 +246,7 @@ impl Timing {
         let bank = self.banks[usize::from(location.bank)];
         let row_hit = bank.open_row == location.row;
         let begins = self.begins(now, location, op);
-        let command = self.command_at(now, location, op).max(not_before);
+        let command = self.column_at(begins, location, op).max(not_before);
         if !row_hit {
             let activate = self.activate_at(begins, bank);
             self.ranks[usize::from(bank.rank)].add(activate, now, &d);
@@ -266,12 +270,15 @@ impl Timing {
         bank.open_row = location.row;
         bank.column = [bank.column[0].max(read), bank.column[1].max(next)];
         bank.precharge = bank.precharge.max(precharge);
-        if self.interruption.is_none() {
-        } else if op == MediaOp::Write {
-            bank.programming = Programming { from: burst.end, until: burst.end + d.programming };
-        } else if begins < bank.programming.until {
-            bank.programming = self.interruption.resumes(bank.programming, begins, burst.end);
-            self.interruptions += 1;
+        match op {
+            MediaOp::Write if !self.interruption.is_none() => {
+                bank.programming = Programming { from: burst.end, until: burst.end + d.programming };
+            }
+            MediaOp::Read if begins < bank.programming.until => {
+                bank.programming = self.interruption.resumes(bank.programming, begins, burst.end);
+                self.interruptions += 1;
+            }
+            MediaOp::Read | MediaOp::Write => {}
         }
         let done = match op {
             MediaOp::Read => burst.end,

@@ -430,9 +430,6 @@ pub enum MinorReset {
 /// How a design encrypts memory.
 #[derive(Clone, Copy)]
 pub struct Encryption {
-    /// What the tweak of a line is, if lines are encrypted with AES-XTS and their counters are only versions; `None` in
-    /// counter mode.
-    pub direct: Option<Tweak>,
     /// Which counter a line has.
     pub counters: CounterPart,
     /// Where counters are stored.

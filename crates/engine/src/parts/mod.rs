@@ -102,7 +102,7 @@ pub struct Design {
     pub promise: Promise,
     /// How memory is encrypted in counter mode; `None` if it is not.
     pub encryption: Option<Encryption>,
-    /// What the tweak of a line is, if lines are encrypted without counters, with AES-XTS.
+    /// What the tweak of a line is, if lines are encrypted with AES-XTS. If they have counters as well, these are only versions.
     pub direct: Option<Tweak>,
     /// The undo log that hardware writes; `None` if hardware keeps none.
     pub log: Option<HardwareLog>,

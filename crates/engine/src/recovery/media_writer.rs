@@ -128,10 +128,7 @@ impl<'a> MediaWriter<'a> {
 
     /// The stored bytes of `line`, not decrypted.
     pub fn raw(&self, line: Line) -> LineBytes {
-        match self.memory.content(MediaLine::data(line)) {
-            Content::Stored(bytes) | Content::Base(bytes) => *bytes,
-            Content::Never => [0; 64],
-        }
+        *self.memory.content(MediaLine::data(line)).bytes()
     }
 
     /// The plaintext of `line`. Lines without a counter are returned as stored: a log line of a chain, which can only

@@ -251,7 +251,6 @@ impl Machine {
                 counters: self.codec.counters,
                 valid_flags: false,
                 recovery: crate::audit::CounterRecovery::None,
-                direct: None,
             }),
             log: self.log_facts.clone(),
             line_atomic,

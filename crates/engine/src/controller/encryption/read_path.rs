@@ -143,11 +143,11 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     fn counter_known_at(&mut self, slot: u32, known: Ps) {
         let read = &mut self.memory.reads[slot];
         read.counter_at = Some(known);
-        if self.engine.tweak.is_some() && !read.blank {
-            // It is decrypted without its counter, which only its MAC needs.
-            self.memory.finish_read_if_known(slot);
-        } else if read.blank {
+        if read.blank {
             read.pad_at = Some(known);
+            self.memory.finish_read_if_known(slot);
+        } else if self.engine.tweak.is_some() {
+            // It is decrypted without its counter, which only its MAC needs.
             self.memory.finish_read_if_known(slot);
         } else if self.engine.circuits.are_shared() {
             self.memory.queue.schedule(known, ControllerEvent::ReadRequestsCircuit { slot });

@@ -183,16 +183,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
 
     /// Completes the read in `slot` if its line, its pad and what checks it are known.
     pub fn finish_read_if_known(&mut self, slot: u32) {
-        if self.reads.decrypts_after && self.reads[slot].pad_at.is_none() {
-            let Read { data_at, tweak_at, .. } = self.reads[slot];
-            if let Some((data, tweak)) = data_at.zip(tweak_at) {
-                self.reads[slot].tweak_at = None;
-                let at = data.max(tweak).max(self.now());
-                self.queue.schedule(at, ControllerEvent::ReadRequestsCircuit { slot });
-            }
-            return;
-        }
-        if let Some(at) = self.reads.ready_at(slot) {
+        let Read { data_at, tweak_at, .. } = self.reads[slot];
+        if let Some((data, tweak)) = data_at.zip(tweak_at) {
+            // Only now can it be decrypted; it has no pad until then.
+            self.reads[slot].tweak_at = None;
+            let at = data.max(tweak).max(self.now());
+            self.queue.schedule(at, ControllerEvent::ReadRequestsCircuit { slot });
+        } else if let Some(at) = self.reads.ready_at(slot) {
             self.queue.schedule(at.max(self.now()), ControllerEvent::ReadReady { slot });
         }
     }

@@ -20,8 +20,6 @@ pub(in crate::controller) struct Reads {
     pub forwarding: Ps,
     /// Whether each line brings its counter with it.
     pub with_counter: bool,
-    /// Whether a line is decrypted when it has come, because that needs its ciphertext.
-    pub decrypts_after: bool,
     /// How MACs are checked, if lines have any.
     pub check: Option<ReadCheck>,
 }
@@ -61,7 +59,7 @@ impl ReadCheck {
 impl Reads {
     pub fn new(entries: u32, forwarding: Ps, with_counter: bool, check: Option<ReadCheck>) -> Self {
         let (slots, waiting) = (Slab::default(), VecDeque::new());
-        Self { slots, taken: 0, entries, waiting, forwarding, with_counter, decrypts_after: false, check }
+        Self { slots, taken: 0, entries, waiting, forwarding, with_counter, check }
     }
 
     /// When the read in `slot` can be answered, if everything that it needs is known: its line, its pad, and, if it is
