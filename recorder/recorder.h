@@ -13,7 +13,7 @@
       written.c     what that changes in files, and what of it is durable; openings.c: as the program opens them
       requests.c    what the program says of itself; printed.c: by what it prints
       unrecorded.c  what the stream lacks
-      stream.c      writes records; docs/traces.md of Counterpoint describes them */
+      stream.c      writes records; docs/trace-format.md of Counterpoint describes them */
 
 #ifndef COUNTERPOINT_RECORDER_H
 #define COUNTERPOINT_RECORDER_H

@@ -7,7 +7,7 @@
 #include "recorder.h"
 #include "pub_tool_aspacemgr.h"
 
-/* As docs/traces.md numbers them. */
+/* As docs/trace-format.md numbers them. */
 typedef enum { PROCESSES, EXEC, EXEC_FAILED, TRANSFERS, RENAMES, WRITES, KINDS } Lack;
 
 /* Each time for an exec and a file, once for the others. */

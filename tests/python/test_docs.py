@@ -203,7 +203,7 @@ def test_the_index_of_designs_says_what_their_pages_say() -> None:
 def test_the_command_above_what_the_readme_explains_is_that_of_the_crash() -> None:
     command = f"counterpoint crash {' '.join(pages.EXAMPLE)} --transactions {pages.EXAMPLE_TRANSACTIONS} --no-shrink"
     assert f"{command} --out out\n```\n\n<!-- crash -->" in _README.read_text()
-    assert f"{command} --out out\n" in (_ROOT / "docs" / "crash.md").read_text()
+    assert f"{command} --out out\n" in (_ROOT / "docs" / "crash-page.md").read_text()
 
 
 def test_the_table_of_the_readme_is_the_first_one_of_the_comparison() -> None:

@@ -1,4 +1,4 @@
-"""The comparison with NVMain in docs/traces.md: its figures are the engine's, and its trace what the script makes."""
+"""The comparison with NVMain in docs/line-traces.md: figures are of the engine, the trace is what the script makes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRACE = _ROOT / "tests/data/nvmain-pcm.nvt.gz"
 _MACHINE = _ROOT / "tests/data/nvmain-pcm.toml"
 _CPU_MHZ = 2000
 _CYCLE_NS = 2.5
-_TEXT = (_ROOT / "docs/traces.md").read_text().split("## Compared with NVMain")[1]
+_TEXT = (_ROOT / "docs/line-traces.md").read_text().split("## Compared with NVMain")[1]
 _ROW = re.compile(r"^\| `([a-z-]+)` \| ([\d.]+) ns \| ([\d.]+) ns \| ([\d.]+) ns \|$", re.MULTILINE)
 
 

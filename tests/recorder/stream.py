@@ -1,4 +1,4 @@
-"""A reader of trace streams, written from the text of docs/traces.md alone, to check the recorder by.
+"""A reader of trace streams, written from the text of docs/trace-format.md alone, to check the recorder by.
 
 It shares no code with the engine's reader. It checks what the text promises and rebuilds the files that the recorded
 program left behind.

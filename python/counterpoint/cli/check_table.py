@@ -112,7 +112,7 @@ def _findings(findings: Sequence[Finding], top: int, costs: bool) -> list[Render
 
 
 _SIZE_OF = "size:"
-"""How the name of what stands for the size of a file begins (docs/traces.md)."""
+"""How the name of what stands for the size of a file begins (docs/trace-format.md)."""
 _UNMAPPED = 1 << 63
 """Addresses from here on are those of parts of files that the program has not mapped."""
 

@@ -1,4 +1,4 @@
-//! Traces of the project's own recorder (docs/traces.md describes the format): `reader` splits the stream into records
+//! Traces of the project's own recorder (docs/trace-format.md describes the format): `reader` splits the stream into records
 //! that `record` parses, `walk` resolves addresses, `write` makes a seekable file of a stream, `seek` opens one in the
 //! middle.
 

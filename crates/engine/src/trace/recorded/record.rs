@@ -1,4 +1,4 @@
-//! One record of a recorded trace (docs/traces.md describes the format).
+//! One record of a recorded trace (docs/trace-format.md describes the format).
 
 use super::super::recording::{AnnotationKind, Expected, FlushKind, Scratch};
 use super::varint::{Fields, Problem};
