@@ -20,8 +20,8 @@ pub(super) struct Energy {
     row_buffer: ByWords,
     array_read: ByWords,
     array_write: ByWords,
-    /// For each bit that a write changes, beside what the access costs.
-    flip: u64,
+    /// For each bit that a write changes, if it programs no others.
+    flip: Option<u64>,
     background_mw: f64,
 }
 
@@ -37,7 +37,7 @@ impl Energy {
             row_buffer: by_words(device.row_buffer_pj_per_bit),
             array_read: by_words(device.array_read_pj_per_bit),
             array_write: by_words(device.array_write_pj_per_bit),
-            flip: if device.programmed_bits == ProgrammedBits::Changed { of_bit } else { 0 },
+            flip: (device.programmed_bits == ProgrammedBits::Changed).then_some(of_bit),
             background_mw: device.background_mw,
         }
     }
@@ -46,7 +46,7 @@ impl Energy {
     pub fn of_access(&self, op: MediaOp, row_hit: bool, words: u8) -> u64 {
         let place = usize::from(words) - 1;
         let array = match op {
-            MediaOp::Write if self.flip == 0 => self.array_write[place],
+            MediaOp::Write if self.flip.is_none() => self.array_write[place],
             MediaOp::Read | MediaOp::Write if row_hit => 0,
             MediaOp::Read | MediaOp::Write => self.array_read[place],
         };
@@ -55,7 +55,7 @@ impl Energy {
 
     /// What a write costs beside that which changes `flipped` bits.
     pub fn of_flips(&self, flipped: u64) -> u64 {
-        self.flip * flipped
+        self.flip.map_or(0, |of_bit| of_bit * flipped)
     }
 
     /// Energy of programming all bits of a line.

@@ -26,7 +26,7 @@ use crate::config::{Geometry, Machine};
 use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
 use crate::message::{
-    BaseImage, Content, DevicePort, Issued, LINE_BYTES, LINE_WORDS, Line, LineBytes, Location, MediaLine, MediaOp,
+    BaseImage, Content, DevicePort, Issued, LINE_BYTES, Line, LineBytes, Location, MediaLine, MediaOp,
     MediaUnit,
 };
 use energy::Energy;
@@ -112,7 +112,7 @@ impl std::ops::AddAssign for BankStats {
 struct Bank {
     stats: BankStats,
     busy_until: Ps,
-    /// What was written last.
+    /// What was written last; nothing if wear levelling did.
     written: Option<MediaLine>,
 }
 
@@ -293,9 +293,12 @@ impl Device {
     /// A read has stopped the write that `bank` programs. If it begins again, it wears its line and takes its energy again.
     fn write_stopped(&mut self, bank: u16) {
         self.stats.interruptions += 1;
-        if let Some(media) = self.banks[usize::from(bank)].written.filter(|_| self.timing.writes_again()) {
+        if !self.timing.writes_again() {
+            return;
+        }
+        self.stats.access_energy_fj += self.energy.of_programming();
+        if let Some(media) = self.banks[usize::from(bank)].written {
             self.most_writes.note(media, self.image.count_write(media));
-            self.stats.access_energy_fj += self.energy.of_programming();
         }
     }
 
@@ -304,12 +307,11 @@ impl Device {
         let Some(regions) = &mut self.leveling else { return };
         let home = self.mapping.place(media);
         let Some(moved) = regions.wrote(home) else { return };
-        let mut not_before = 0;
-        for (place, op) in [(moved.from, MediaOp::Read), (moved.to, MediaOp::Write)] {
-            let issued = self.timing.issue(now, self.mapping.location(place), op, LINE_WORDS, not_before);
-            self.banks[home.bank as usize].occupied(now, issued.done);
-            not_before = issued.data_end;
-        }
+        let [from, to] = [moved.from, moved.to].map(|place| self.mapping.location(place));
+        let issued = self.timing.move_line(now, from, to);
+        let bank = &mut self.banks[home.bank as usize];
+        bank.occupied(now, issued.done);
+        bank.written = None;
         self.stats.access_energy_fj += self.energy.of_move();
         self.stats.gap_moves += 1;
     }
@@ -343,9 +345,8 @@ impl DevicePort for Device {
     ) -> Issued {
         // With wear levelling a line may have moved since it was located, by one line.
         debug_assert!(location == self.locate(media) || self.leveling.is_some());
-        let stopped = self.timing.interruptions;
         let issued = self.timing.issue(now, location, op, words, not_before);
-        if self.timing.interruptions != stopped {
+        if issued.stops_write {
             self.write_stopped(location.bank);
         }
         let of_bank = &mut self.banks[usize::from(location.bank)].stats;

@@ -158,8 +158,6 @@ struct Burst {
 pub(super) struct Timing {
     durations: Durations,
     interruption: Interruption,
-    /// Number of writes that reads have stopped.
-    pub interruptions: u64,
     banks: Vec<Bank>,
     ranks: Vec<Activates>,
     /// For each channel, the bursts that can still constrain a new one: in no order, at most a few per bank.
@@ -185,7 +183,6 @@ impl Timing {
         Self {
             durations: Durations::new(device),
             interruption: Interruption::of(device),
-            interruptions: 0,
             banks,
             ranks: vec![
                 Activates(Vec::with_capacity(2 * per_rank as usize));
@@ -238,6 +235,27 @@ impl Timing {
 
     /// Schedules one access; see [`crate::message::DevicePort::issue`].
     pub fn issue(&mut self, now: Ps, location: Location, op: MediaOp, words: u8, not_before: Ps) -> Issued {
+        self.schedule(now, self.begins(now, location, op), location, op, words, not_before)
+    }
+
+    /// Schedules the read of a line and its write to another place of the same bank. It stops no write.
+    pub fn move_line(&mut self, now: Ps, from: Location, to: Location) -> Issued {
+        let programmed = self.banks[usize::from(from.bank)].programming.until;
+        let begins = self.ready_at(from, MediaOp::Read).max(programmed).max(now);
+        let read = self.schedule(now, begins, from, MediaOp::Read, LINE_WORDS, 0);
+        self.issue(now, to, MediaOp::Write, LINE_WORDS, read.data_end)
+    }
+
+    /// Schedules an access on which its bank `begins` to work.
+    fn schedule(
+        &mut self,
+        now: Ps,
+        begins: Ps,
+        location: Location,
+        op: MediaOp,
+        words: u8,
+        not_before: Ps,
+    ) -> Issued {
         debug_assert!(now >= self.latest, "an access at {now} ps was issued after one at {} ps", self.latest);
         self.latest = now;
         let d = self.durations;
@@ -245,7 +263,6 @@ impl Timing {
         let columns = length.max(d.t_ccd);
         let bank = self.banks[usize::from(location.bank)];
         let row_hit = bank.open_row == location.row;
-        let begins = self.begins(now, location, op);
         let command = self.column_at(begins, location, op).max(not_before);
         if !row_hit {
             let activate = self.activate_at(begins, bank);
@@ -270,13 +287,13 @@ impl Timing {
         bank.open_row = location.row;
         bank.column = [bank.column[0].max(read), bank.column[1].max(next)];
         bank.precharge = bank.precharge.max(precharge);
+        let stops_write = op == MediaOp::Read && begins < bank.programming.until;
         match op {
             MediaOp::Write if !self.interruption.is_none() => {
                 bank.programming = Programming { from: burst.end, until: burst.end + d.programming };
             }
-            MediaOp::Read if begins < bank.programming.until => {
+            MediaOp::Read if stops_write => {
                 bank.programming = self.interruption.resumes(bank.programming, begins, burst.end);
-                self.interruptions += 1;
             }
             MediaOp::Read | MediaOp::Write => {}
         }
@@ -284,7 +301,7 @@ impl Timing {
             MediaOp::Read => burst.end,
             MediaOp::Write => burst.end + d.programming,
         };
-        Issued { command: burst.command, burst: length, data_end: burst.end, done, next, row_hit }
+        Issued { command: burst.command, burst: length, data_end: burst.end, done, next, row_hit, stops_write }
     }
 
     /// When a row of `bank` can be activated, if the open one may be closed at `precharge`.

@@ -176,6 +176,8 @@ pub struct Issued {
     pub next: Ps,
     /// Whether the row was open.
     pub row_hit: bool,
+    /// Whether it stops a write that its bank programs.
+    pub stops_write: bool,
 }
 
 /// What the media hold for a line.

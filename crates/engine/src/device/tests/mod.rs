@@ -150,6 +150,31 @@ fn gap_moves_a_line_after_the_write_that_calls_for_it() {
 }
 
 #[test]
+fn move_stops_no_write_and_the_move_that_a_read_stops_wears_no_line_of_the_program() {
+    let mut machine = test_machine();
+    machine.wear.leveling = Leveling::StartGap;
+    machine.wear.gap_interval = 1;
+    let moved = |machine: &Machine| {
+        let mut device = device(machine, 2).unwrap();
+        let line = MediaLine::data(Line(0));
+        let write = device.issue(0, line, device.locate(line), MediaOp::Write, 8, 0);
+        (write.done, device)
+    };
+    let (_, undisturbed) = moved(&machine);
+    for interruption in [WriteInterruption::Cancel, WriteInterruption::Pause] {
+        machine.device.write_interruption = interruption;
+        let (written, mut device) = moved(&machine);
+        assert_eq!([device.stats().gap_moves, device.stats().interruptions], [1, 0]);
+        let moves = undisturbed.stats().bank_busy_ps;
+        assert_eq!(device.stats().bank_busy_ps, moves, "the move follows the write, as on a device that stops none");
+        let other = MediaLine::data(Line(1));
+        let read = device.issue(written, other, device.locate(other), MediaOp::Read, 8, 0);
+        assert!(read.stops_write, "the move's own write, which a read of the program may stop");
+        assert_eq!(device.line_writes(MediaLine::data(Line(0))), 1);
+    }
+}
+
+#[test]
 fn program_that_does_not_fit_beside_the_counters_is_refused() {
     let machine = test_machine();
     let lines = Device::program_capacity_of(&machine) / 64;

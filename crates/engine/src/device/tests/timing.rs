@@ -80,7 +80,7 @@ fn read_takes_rcd_cl_and_a_burst() {
     assert_eq!(timing.open_row(3), None);
     let (command, data_end) = (now + 50 * NS, now + (50 + 15 + 10) * NS);
     let expected =
-        Issued { command, burst: 10 * NS, data_end, done: data_end, next: command + 10 * NS, row_hit: false };
+        Issued { command, burst: 10 * NS, data_end, done: data_end, next: command + 10 * NS, row_hit: false, stops_write: false };
     assert_eq!(timing.access(now, at(3, 5), Read), expected);
     assert_eq!((timing.open_row(3), timing.open_row(4)), (Some(5), None));
 }
@@ -90,7 +90,7 @@ fn read_of_the_open_row_saves_rcd() {
     let (mut timing, now) = opened(&table(), &[3]);
     let data_end = now + (15 + 10) * NS;
     let expected =
-        Issued { command: now, burst: 10 * NS, data_end, done: data_end, next: now + 10 * NS, row_hit: true };
+        Issued { command: now, burst: 10 * NS, data_end, done: data_end, next: now + 10 * NS, row_hit: true, stops_write: false };
     assert_eq!(timing.access(now, at(3, 0), Read), expected);
 }
 
@@ -123,7 +123,7 @@ fn write_holds_its_bank_until_it_is_programmed() {
     let data_end = (50 + 10) * NS + 12_500;
     let next = (50 + 10 + 300) * NS;
     let expected =
-        Issued { command: 50 * NS, burst: 10 * NS, data_end, done: data_end + 300 * NS, next, row_hit: false };
+        Issued { command: 50 * NS, burst: 10 * NS, data_end, done: data_end + 300 * NS, next, row_hit: false, stops_write: false };
     assert_eq!(Timing::new(&device).access(0, at(3, 5), Write), expected);
     // The next write's data may cross the bus while the line is programmed; a read waits for tWTR after that, and another
     // row for its own activate.
@@ -414,7 +414,7 @@ impl Model {
         let data_end = access.end();
         let programming = if op == Read { 0 } else { d.programming };
         let next = access.command + burst.max(d.t_ccd) + programming;
-        Issued { command: access.command, burst, data_end, done: data_end + programming, next, row_hit }
+        Issued { command: access.command, burst, data_end, done: data_end + programming, next, row_hit, stops_write: false }
     }
 }
 
@@ -470,7 +470,7 @@ fn paused_write_stops_at_its_next_iteration_and_goes_on_after_the_read() {
         // What is left of the write goes before the next one of the bank.
         let left = until - (from + begins);
         assert_eq!(timing.ready_at(at(0, 0), Write), if left == 0 { read.next } else { read.data_end + left });
-        assert_eq!(timing.interruptions, u64::from(left > 0));
+        assert_eq!(read.stops_write, left > 0);
     }
     // A read of another row closes the open one first, and a second read stops the same write again.
     let (mut timing, ..) = programming(&device);
@@ -496,6 +496,6 @@ fn cancelled_write_begins_again_unless_most_of_it_is_done() {
         assert_eq!(read.command, if cancelled { from + after } else { until }, "after {after} ps");
         let ready = timing.ready_at(at(0, 0), Write);
         assert_eq!(ready, if cancelled { read.data_end + 300 * NS } else { until.max(read.next) }, "after {after} ps");
-        assert_eq!(timing.interruptions, u64::from(cancelled));
+        assert_eq!(read.stops_write, cancelled);
     }
 }
