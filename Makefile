@@ -200,6 +200,10 @@ header: ## Write the C header from crates/c/src.
 diagrams: engine ## Redraw the diagrams in docs/img/ of docs/ten-minutes.md.
 	$(BIN)/python tests/diagrams.py
 
+.PHONY: talk
+talk: engine chromium ## Make a talk of ten slides from docs/talk/slides.md, as a page and a PDF in $(OUT)/.
+	$(BIN)/python tests/talk.py $(OUT)
+
 .PHONY: pictures
 pictures: compare chromium recorder-tools diagrams ## Redraw all pictures in docs/img/: the comparison, a crash and its causes, the diagrams.
 	cp $(OUT)/compare.svg docs/img/compare.svg
