@@ -57,6 +57,7 @@ KINDS: Mapping[str, Kind] = {
     "set": Kind("Mapping[str, object] | Iterable[str] | None", "assignments", "PATH.TO.KEY=VALUE"),
     "size": Kind("Size | None", "size", "SIZE"),
     "sizes": Kind("Size | Iterable[Size] | None", "sizes", "SIZE[,SIZE...]"),
+    "span": Kind("Span | None", "span", "TIME"),
     "switch": Kind("bool | None", "switch"),
     "variant": Kind("Variant | None", "check_name"),
 }
@@ -248,7 +249,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, TypedDict
 
-from .request import Size, Variant, {", ".join(checks)}
+from .request import Size, Span, Variant, {", ".join(checks)}
 
 TYPED = ({order},)
 """The options of a printed crash command, in this order: first what is run, last where power fails."""

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from .verbs.frames import frame
     from .verbs.lines import is_line_trace, replay_lines
     from .verbs.litmus_suite import litmus, litmus_tests
+    from .verbs.over_time import over_time
     from .verbs.recorder import record
     from .verbs.recoveries import recovery
     from .verbs.version import __version__
@@ -115,6 +116,7 @@ else:
             "verbs.frames": ("frame",),
             "verbs.lines": ("is_line_trace", "replay_lines"),
             "verbs.litmus_suite": ("litmus", "litmus_tests"),
+            "verbs.over_time": ("over_time",),
             "verbs.recorder": ("record",),
             "verbs.recoveries": ("recovery",),
             "verbs.version": ("__version__",),
@@ -147,6 +149,7 @@ __all__ = [
     "litmus",
     "litmus_tests",
     "machines",
+    "over_time",
     "parts",
     "record",
     "recovery",

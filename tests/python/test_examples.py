@@ -26,7 +26,7 @@ def test_examples_of_pages_are_what_the_pages_show() -> None:
 
 def test_every_folder_of_examples_is_listed() -> None:
     folders = {path.name for path in _FOLDER.iterdir() if path.is_dir()}
-    assert folders == {"champsim", "ci", "design", "embedding", "sweep"}
+    assert folders == {"champsim", "ci", "design", "embedding", "lines", "sweep"}
     assert all(f"]({name}/" in _PAGE for name in folders)
 
 
@@ -36,4 +36,4 @@ def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
     played = list(tutorial.beside(tmp_path).play(_PAGE))
     for done in played:
         tutorial.check(done)
-    assert len(played) == 2
+    assert len(played) == 3

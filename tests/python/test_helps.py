@@ -151,7 +151,7 @@ def test_a_cycle_of_a_trace_takes_a_nanosecond() -> None:
 def test_every_number_in_a_help_is_one_that_a_test_holds() -> None:
     known = {*_RANGES, *_DEFAULTS} - {"--seeds of runs"}
     # A switch of a number of processors, or of the machine's own schedule, is no range.
-    free = {"--workers", "--schedule", "--omit-annotations", "--footprint"}
+    free = {"--workers", "--schedule", "--omit-annotations", "--footprint", "--window"}
     numbers = {name for (_, name), one in _helps().items() if re.search(r"\d", one.help)}
     assert numbers - free == known
 

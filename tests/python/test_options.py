@@ -75,7 +75,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "kind", "own", "but"),
     [
-        ("run", options.SingleRunOptions, _SUBJECT | _SHOWN - {"out"} | _TABLES | {"seeds"}, ()),
+        ("run", options.SingleRunOptions, _SUBJECT | _SHOWN - {"out"} | _TABLES | {"seeds", "figures"}, ()),
         ("cite", options.RunOptions, _SUBJECT | {"as_json"}, ()),
         (
             "crash",
@@ -95,7 +95,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
         (
             "replay",
             options.ReplayOptions,
-            _SHOWN - {"out"} | {"trace", "designs", "baseline", "workers", "trace_clock"} | _TABLES,
+            _SHOWN - {"out"} | {"trace", "designs", "baseline", "workers", "trace_clock", "requests"} | _TABLES,
             ("tx_size", "cores", "footprint"),
         ),
     ],

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from conftest import Cli
 from waiting import on_a_terminal
@@ -212,3 +213,27 @@ def test_memory_lines_are_refused_where_a_program_is_needed(arguments: str, cli:
     path = tmp_path / "lines.txt"
     path.write_text("LD 0x40\n")
     assert cli(*arguments.split(), str(path)).refusal
+
+
+def test_table_of_requests_is_that_of_the_engine_as_csv_and_as_parquet(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.trace").write_text(
+        "".join(f"{64 * (n * 37 % 5000):#x} {'WRITE' if n % 3 else 'READ'} {n * 20}\n" for n in range(900))
+    )
+    run = cp.replay_lines("t.trace", ["secpm"], requests="rows.csv")[0]
+    told = cli("replay", "t.trace", "-d", "secpm", "--requests", "rows.parquet")
+    assert told.code == 0 and "requests: rows.parquet" in told.err
+    rows = pl.read_parquet("rows.parquet")
+    assert rows.equals(pl.read_csv("rows.csv"))
+    assert sorted(rows["id"]) == list(range(900)) and rows["answered_ps"].is_sorted()
+    parts = rows.select(pl.sum_horizontal("room_ps", "bank_ps", "media_ps", "counter_ps", "rest_ps")).to_series()
+    assert (rows["answered_ps"] - rows["due_ps"] == parts).all()
+    reads = rows.filter(pl.col("op") == "R")
+    assert (reads["answered_ps"] - reads["sent_ps"]).mean() == pytest.approx(1e3 * (run.read_latency_ns or 0))
+    assert rows.filter(pl.col("room_ps") > 0).height == run.waited
+    told = cli("replay", "t.trace", "-d", "secpm,sca", "--requests", "rows.csv")
+    assert told.code == 2 and "requests: a table is of one design, and there are 2" in told.err
+    told = cli("replay", "t.trace", "-d", "secpm", "--requests", "gone/rows.csv")
+    assert told.code == 2 and "cannot be written" in told.err

@@ -48,6 +48,7 @@ _TYPES: Mapping[str, Any] = {
     "set": list[str] | None,
     "size": str | None,
     "sizes": str | None,
+    "span": str | None,
     "variant": Variant | None,
 }
 """What a command gets of each kind of value."""
@@ -126,6 +127,7 @@ CoreCounts: TypeAlias = Annotated[
     str | None, typer.Option("--cores", metavar="N[,N...]", help="Cores, 1 to 64, one program instance each.")
 ]
 TraceClock: TypeAlias = Annotated[int | None, _option("trace_clock_mhz")]
+Requests: TypeAlias = Annotated[Path | None, _option("requests")]
 Top: TypeAlias = Annotated[
     int,
     typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated, Unpack
 import typer
 
 from .._engine import InputError
-from ..contract.options import MachineOptions, ReplayOptions
+from ..contract.options import LineOptions, MachineOptions, ReplayOptions
 from ..contract.printed import LineRuns
 from ..contract.request import part
 from ..system.errors import Interrupted
@@ -23,6 +23,7 @@ def replay(
     designs: options.Designs = None,
     baseline: options.Baseline = None,
     trace_clock: options.TraceClock = None,
+    requests: options.Requests = None,
     top: options.Top = options.TOP,
     workers: options.Workers = 0,
     csv: options.Csv = None,
@@ -43,10 +44,13 @@ def replay(
         if of_programs:
             flag = of_programs[0].replace("_", "-")
             raise InputError(f"--{flag}: a trace of memory lines has no program")
-        _replay_lines(trace, names, trace_clock, workers, as_json, files, taken)
+        asked = part(LineOptions, {**taken, "trace_clock_mhz": trace_clock, "requests": requests})
+        _replay_lines(trace, names, workers, as_json, files, asked)
         return
     if trace_clock is not None:
         raise InputError("--trace-clock: only a trace of memory lines has cycles")
+    if requests is not None:
+        raise InputError("--requests: only a trace of memory lines has requests of its own")
     interrupted = False
     try:
         with screen.progress("replaying") as progress:
@@ -67,18 +71,15 @@ def replay(
 def _replay_lines(
     trace: str,
     names: list[str],
-    clock_mhz: int | None,
     workers: int,
     as_json: bool,
     files: Files,
-    given: MachineOptions,
+    given: LineOptions,
 ) -> None:
     interrupted = False
     try:
         with screen.progress("replaying") as progress:
-            found = lines.replay_lines(
-                trace, names, trace_clock_mhz=clock_mhz, workers=workers, progress=progress, **given
-            )
+            found = lines.replay_lines(trace, names, workers=workers, progress=progress, **given)
     except Interrupted as stop:
         found, interrupted = stop.lines, True
     if as_json:
@@ -89,5 +90,7 @@ def _replay_lines(
         screen.output().print(line_table(found))
     if found:
         files.write(lambda: frames.line_frame(found))
+        if requests := given.get("requests"):
+            screen.note(f"requests: {requests}")
     if interrupted:
         screen.stop_interrupted(f"{len(found)} replays were finished")

@@ -9,7 +9,7 @@ from ..contract.options import SingleRunOptions
 from ..contract.printed import Runs
 from ..contract.request import request
 from ..system.errors import Interrupted
-from ..verbs import api, frames
+from ..verbs import api, frames, over_time
 from ..verbs.comparison import seeds_of
 from . import options, screen
 from .written import Files
@@ -17,7 +17,7 @@ from .written import Files
 if TYPE_CHECKING:
     from ..contract.results import Run
 
-_OF_ONE_RUN = {"timeline": "--timeline", "by_line": "--by-line"}
+_OF_ONE_RUN = {"timeline": "--timeline", "by_line": "--by-line", "window": "--window"}
 """What is of one run, by option."""
 
 
@@ -27,6 +27,7 @@ def run(
     workload: options.WorkloadName,
     top: options.Top = options.TOP,
     seeds: options.Seeds = None,
+    figures: options.Figures = None,
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     as_json: options.Json = False,
@@ -34,7 +35,10 @@ def run(
 ) -> None:
     """Simulate one design on one workload or trace."""
     several = seeds_of(1 if seeds is None else seeds, given.get("seed"))
-    files = Files(csv, parquet)
+    files = Files(csv, parquet, figures)
+    windows = given.get("window") is not None
+    if figures is not None and not windows:
+        raise InputError("--figures draws figures over time; give it --window, as in 10us")
     if len(several) > 1:
         _over_seeds(design, workload, several, as_json, files, given)
         return
@@ -43,12 +47,14 @@ def run(
     if as_json:
         screen.print_json(result.to_dict())
     else:
-        from . import run_table, site_table
+        from . import over_time_table, run_table, site_table
 
         screen.output().print(run_table.one_run(result))
         if result.sites is not None:
             screen.output().print(site_table.site_table([result], top))
-    files.write(lambda: frames.frame([result]))
+        if result.windows is not None:
+            screen.output().print(over_time_table.table(result.windows))
+    files.write(lambda: over_time.over_time(result) if windows else frames.frame([result]), drawn=lambda: result)
 
 
 def _over_seeds(

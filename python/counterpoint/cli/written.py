@@ -12,6 +12,8 @@ from . import screen
 if TYPE_CHECKING:
     import polars as pl
 
+    from ..contract.results import Run
+
 
 class Files:
     """The files that a command is asked for; that they can be written is checked at once."""
@@ -26,11 +28,14 @@ class Files:
         self._tables = {form: check_file(path) for form, path in asked.items() if path is not None}
         self._figures = None if figures is None else prepare_folder(figures)
 
-    def write(self, frame: Callable[[], pl.DataFrame], *, charts: bool = True) -> None:
+    def write(
+        self, frame: Callable[[], pl.DataFrame], *, drawn: Callable[[], Run] | None = None, charts: bool = True
+    ) -> None:
         """Writes what was asked for, and says where it is.
 
         Args:
             frame: gives the table of results; called only if something was asked for.
+            drawn: gives what charts are drawn of, if not of the table.
             charts: whether there is anything to draw.
         """
         if not self._tables and self._figures is None:
@@ -41,7 +46,7 @@ class Files:
         if self._figures is not None and charts:
             from ..report import write_figures
 
-            note_figures(write_figures(rows, self._figures), self._figures)
+            note_figures(write_figures(rows if drawn is None else drawn(), self._figures), self._figures)
 
 
 def note_figures(paths: list[Path], folder: Path) -> None:

@@ -27,12 +27,14 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
     "leave_out": ("left-out", "--leave-out", "NAME", "Leave an annotation or a step out of the program."),
     "timeline": ("path", "--timeline", "FILE", "Write every stage's events for Perfetto."),
     "by_line": ("flag", "--by-line", None, "Show how long commit waits for each source line of a recorded program."),
+    "window": ("span", "--window", "TIME", "Report figures over time, in windows of this length, as in 10us."),
     "trace_clock_mhz": (
         "count",
         "--trace-clock",
         "MHZ",
         "Clock of the cycles of a trace of memory lines, 1 to 1000000; default 1000, a cycle a nanosecond.",
     ),
+    "requests": ("path", "--requests", "FILE", "Write a row for each request of a trace of memory lines."),
     "points": ("points", "--points", "all|N", "Events to crash after: all (the default), or N spread over the run."),
     "recover": (
         "name",

@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypedDict
 
 from .request import (
     Size,
+    Span,
     Variant,
     assignments,
     check_leave_out,
@@ -26,6 +27,7 @@ from .request import (
     path,
     size,
     sizes,
+    span,
     switch,
 )
 
@@ -112,11 +114,14 @@ class SingleRunOptions(RunOptions, total=False):
         timeline: file that gets every stage's events, readable by Perfetto.
         by_line: report what each source line of a recorded program costs, if the recording has source lines; not
             together with `timeline`.
+        window: report the figures over time, in windows of this length: a number of nanoseconds, or a text as in
+            `10us`.
     """
 
     leave_out: Annotated[str | None, check_leave_out]
     timeline: Annotated[str | os.PathLike[str] | None, path]
     by_line: Annotated[bool, flag]
+    window: Annotated[Span | None, span]
 
 
 class ReplayOptions(RunOptions, total=False):
@@ -135,9 +140,11 @@ class LineOptions(CommonOptions, total=False):
 
     Attributes:
         trace_clock_mhz: frequency of the clock whose cycles the trace has; default 1000, one cycle per nanosecond.
+        requests: file that gets a row of CSV for each request: when it was sent and answered, and what it waited for.
     """
 
     trace_clock_mhz: Annotated[int | None, count]
+    requests: Annotated[str | os.PathLike[str] | None, path]
 
 
 class AnnotationOptions(RunOptions, total=False):

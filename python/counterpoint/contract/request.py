@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +20,9 @@ from ..system.units import excerpt
 
 Size: TypeAlias = int | str
 """Bytes: a number, or text such as `"4KiB"`, `"256MiB"`, `"1GiB"`."""
+
+Span: TypeAlias = int | float | str
+"""Simulated time: nanoseconds, or text such as `"500ns"`, `"10us"`, `"1ms"`."""
 
 Variant: TypeAlias = Literal["published", "hardened"]
 """Which reading of a paper is built if its text, read literally, is unsafe."""
@@ -177,6 +181,17 @@ def size(name: str, value: object) -> Size:
         whole = digits(value)
         return value if whole is None or whole > _U64_MAX else whole
     return count(name, value)
+
+
+def span(name: str, value: object) -> Span:
+    """`value`, a number of nanoseconds; text is left for the engine to read."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InputError(f"{name} is {value!r}; it must be a time, as in 500ns, 10us or 1ms")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{name} is {value}; it must be a time, as in 500ns, 10us or 1ms")
+    if isinstance(value, int):
+        check_numbers(value, name)
+    return value
 
 
 def sizes(name: str, values: Size | Iterable[object]) -> list[Size]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contract.options import SceneOptions
 from ..contract.request import part
-from ..contract.results import Crash, RecoveryCost
+from ..contract.results import Crash, RecoveryCost, Run
 from ..system.files import prepare_folder, write_json, write_text
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def write_sweep_page(
 
 
 def write_figures(
-    drawn: pl.DataFrame | SweepReport | Store | Reproduction,
+    drawn: pl.DataFrame | Run | SweepReport | Store | Reproduction,
     folder: str | os.PathLike[str],
     *,
     sweep: str | None = None,
@@ -97,18 +97,21 @@ def write_figures(
     It returns the paths.
 
     Args:
-        drawn: the result of `compare` or `frame`, with at least one row; of `sweep`, or a store; or of `reproduce`.
+        drawn: the result of `compare` or `frame`, with at least one row; of `run` with a window, for its figures over
+            time; of `sweep`, or a store; or of `reproduce`.
         folder: created if it is missing.
         sweep: the name of the sweep in a store; default the one that ran last.
 
     Raises:
-        InputError: the folder cannot be written to, or there is no such sweep.
+        InputError: the folder cannot be written to, there is no such sweep, or the run has no figures over time.
     """
     from ..papers.model import Reproduction
     from ..runs.store import Store
     from ..runs.sweeps import SweepReport
-    from . import column, compared, reproduction, sweep_page
+    from . import column, compared, over_time, reproduction, sweep_page
 
+    if isinstance(drawn, Run):
+        return column.write_drawing(over_time.NAME, over_time.drawing(drawn), folder)
     if isinstance(drawn, SweepReport):
         with Store(drawn.store, read_only=True) as opened:
             return column.write(sweep_page.of_paper(opened, drawn.name), folder)

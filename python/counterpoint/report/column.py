@@ -62,16 +62,27 @@ def write(drawn: Sequence[Figure], folder: str | os.PathLike[str]) -> list[Path]
         InputError: the folder cannot be written to.
     """
     path = prepare_folder(folder)
-    return [
-        write_bytes(path / f"{name}.{ending}", content)
-        for name, figure in _named(drawn)
-        for ending, content in zip(FORMATS, render(figure), strict=True)
-    ]
+    return [written for name, figure in _named(drawn) for written in _write(path, name, render(figure))]
+
+
+def write_drawing(name: str, drawing: figures.Spec, folder: str | os.PathLike[str]) -> list[Path]:
+    """The same for a drawing in the words of Vega-Lite, with the name of its files."""
+    return _write(prepare_folder(folder), name, rendered(drawing))
+
+
+def _write(folder: Path, name: str, contents: tuple[bytes, bytes, bytes]) -> list[Path]:
+    forms = zip(FORMATS, contents, strict=True)
+    return [write_bytes(folder / f"{name}.{ending}", content) for ending, content in forms]
 
 
 def render(figure: Figure) -> tuple[bytes, bytes, bytes]:
     """A chart in each of the formats."""
-    svg = vl_convert.vegalite_to_svg(spec(figure))
+    return rendered(spec(figure))
+
+
+def rendered(drawing: figures.Spec) -> tuple[bytes, bytes, bytes]:
+    """A drawing in each of the formats."""
+    svg = vl_convert.vegalite_to_svg(drawing)
     found = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
     assert found, "vl-convert gives every drawing its size"
     width, height = float(found[1]), float(found[2])

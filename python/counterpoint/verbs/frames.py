@@ -85,6 +85,8 @@ _OVER = {
     "relative_l1_access_latency": ("l1_access_latency_ns", "l1_access_latency_ns"),
 }
 
+_NOT_FLAT = {"parts", "windows"}
+
 _COMPUTED = (*_OVER, "scaled_throughput", "relative_execution_time", "counter_writes_removed")
 
 
@@ -303,11 +305,11 @@ def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Scalars of a document by joined names. Sentences in a list are joined, too; what else stands in one is named by
     its level or its name, or left out.
 
-    The parts of the design, on top of a document, are left out too.
+    The parts of the design and the windows of a run, on top of a document, are left out too.
     """
     row: dict[str, Any] = {}
     for key, value in document.items():
-        if key == "parts" and not prefix:
+        if key in _NOT_FLAT and not prefix:
             continue
         if isinstance(value, Mapping):
             row |= flat(value, f"{prefix}{key}_")

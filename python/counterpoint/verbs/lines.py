@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Unpack
 
 from .. import _engine
@@ -15,6 +17,7 @@ from ..contract.options import LineOptions
 from ..contract.request import completes, count, request
 from ..contract.results import LineRun
 from ..system.errors import Interrupted
+from ..system.files import unfinished
 from ..system.paths import checked_text
 from . import api, catalogue
 
@@ -46,6 +49,9 @@ def replay_lines(
         progress: called with the number of bytes of the trace that are done, over all designs, and the total.
         **options: see `LineOptions`; the machine defaults to the first design's preset.
 
+    With `requests`, a file whose name ends in `.parquet` is Parquet, any other CSV: a row for each request, in the
+    order of their answers, with times in picoseconds.
+
     Raises:
         InputError: bad input, in one sentence.
         Interrupted: Ctrl-C; its `lines` are the replays that were finished.
@@ -56,11 +62,30 @@ def replay_lines(
     catalogue.check_names(names)
     machine = catalogue.machine_for(names, options.get("machine"))
     asked = [request(LineOptions, design, trace, {**options, "machine": machine}) for design in names]
-    try:
-        answer = json.loads(_engine.replay(json.dumps({"runs": asked}), count("workers", workers), progress))
-    except _engine.Interrupted as stop:
-        raise Interrupted(lines=_runs((api.finished(stop) or {}).get("results", []))) from None
+    table = options.get("requests")
+    if table is not None and len(names) > 1:
+        raise _engine.InputError(f"requests: a table is of one design, and there are {len(names)}")
+    with _requests(table, asked):
+        try:
+            answer = json.loads(_engine.replay(json.dumps({"runs": asked}), count("workers", workers), progress))
+        except _engine.Interrupted as stop:
+            raise Interrupted(lines=_runs((api.finished(stop) or {}).get("results", []))) from None
     return _runs(answer["results"])
+
+
+@contextmanager
+def _requests(table: str | os.PathLike[str] | None, asked: list[dict[str, Any]]) -> Iterator[None]:
+    """Has the engine write the table of requests; one of Parquet is made of what it writes."""
+    if table is None or Path(table).suffix != ".parquet":
+        yield
+        return
+    import polars as pl
+
+    with unfinished(Path(table)) as temporary:
+        written = temporary.with_suffix(".csv")
+        asked[0]["requests"] = str(written)
+        yield
+        pl.scan_csv(written).sink_parquet(temporary, compression="zstd")
 
 
 def _runs(results: Iterable[Mapping[str, Any]]) -> list[LineRun]:

@@ -79,7 +79,7 @@ pub fn replay_lines(bytes: &[u8], design: &'static str) {
         }
     };
     let design = design::find(design, Variant::Hardened).expect("a design");
-    match run_line_trace(lines_config(&design.name), &design, &trace, 1000, &|_| {}, &AtomicBool::new(false)) {
+    match run_line_trace(lines_config(&design.name), &design, &trace, 1000, None, &|_| {}, &AtomicBool::new(false)) {
         Ok(report) => assert!(end.is_none() && report.requests == accesses),
         Err(error) => is_sentence(&error),
     }

@@ -11,7 +11,8 @@ use crate::trace::lines::LineTrace;
 use crate::workload;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -25,6 +26,7 @@ struct Prepared {
     design: Design,
     trace: LineTrace,
     clock_mhz: u64,
+    requests: Option<PathBuf>,
 }
 
 /// `lines` if `path` is a trace of memory lines, `program` for every other trace, even if the file does not exist.
@@ -55,7 +57,7 @@ impl Prepared {
             let what = format!("trace_clock_mhz: {clock_mhz} is not from 1 to {TRACE_CLOCK_MHZ_MAX}");
             return Err(ConfigError(what));
         }
-        Ok(Self { config, design, trace, clock_mhz })
+        Ok(Self { config, design, trace, clock_mhz, requests: request.requests.as_ref().map(PathBuf::from) })
     }
 }
 
@@ -67,13 +69,26 @@ pub(super) fn replay(
     cancel: &Arc<AtomicBool>,
 ) -> Result<String, Failure> {
     let prepared = runs.iter().map(|run| Prepared::new(run, cancel)).collect::<Result<Vec<_>, _>>()?;
+    let mut tables = HashSet::new();
+    if let Some(path) = prepared.iter().filter_map(|run| run.requests.as_ref()).find(|path| !tables.insert(*path)) {
+        let what = format!("requests {}: two replays cannot write the same file", path.display());
+        return Err(ConfigError(what).into());
+    }
     let pool = workers::pool(workers::workers(workers).min(prepared.len()))?;
     let total = prepared.iter().map(|run| run.trace.bytes()).sum();
     let done = AtomicU64::new(0);
     let tell = |read: u64| progress(done.fetch_add(read, Ordering::Relaxed) + read, total);
     let results: Vec<Result<Value, Failure>> = pool.install(|| {
         let run = |run: &Prepared| {
-            let report = run_line_trace(&run.config, &run.design, &run.trace, run.clock_mhz, &tell, cancel);
+            let report = run_line_trace(
+                &run.config,
+                &run.design,
+                &run.trace,
+                run.clock_mhz,
+                run.requests.as_deref(),
+                &tell,
+                cancel,
+            );
             let report = unless_interrupted(cancel, report)?;
             Ok(serde_json::to_value(report).expect("a report serialises"))
         };

@@ -9,7 +9,7 @@ use crate::config::RunConfig;
 use crate::kernel::{ConfigError, Failure, workers};
 use crate::parts::Design;
 use crate::run::{Bases, Source, simulate, simulate_observed};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, Windows};
 use crate::workload::BaseKey;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -109,11 +109,13 @@ struct Prepared {
     run: Opened,
     timeline: Option<String>,
     by_line: bool,
+    /// Length of the windows in picoseconds.
+    window: Option<u64>,
 }
 
 impl Prepared {
     fn new(request: &Run, cancel: &Arc<AtomicBool>) -> Result<Self, Failure> {
-        let Run { common, omitted, timeline, by_line } = request;
+        let Run { common, omitted, timeline, by_line, window } = request;
         let (config, design) = common.resolve(&TIMING, omitted, None)?;
         let mut run = Opened::new(config, design, cancel)?;
         if *by_line {
@@ -122,7 +124,7 @@ impl Prepared {
             }
             run.source.watch_sites()?;
         }
-        Ok(Self { run, timeline: timeline.clone(), by_line: *by_line })
+        Ok(Self { run, timeline: timeline.clone(), by_line: *by_line, window: *window })
     }
 
     fn simulate(
@@ -133,21 +135,25 @@ impl Prepared {
         cancel: &Arc<AtomicBool>,
     ) -> Result<Value, Failure> {
         let Opened { config, design, source } = &self.run;
-        let report = match &self.timeline {
-            None if self.by_line => {
-                let watch = SiteWatch::default();
-                let (mut report, watch) = simulate_observed(config, design, source, bases, watch, progress, cancel)?;
-                report.sites = source.sites().map(|sites| by_line(&watch, &places.of(sites)));
-                report
-            }
-            None => simulate(config, design, source, bases, progress, cancel)?,
-            Some(path) => {
-                let timeline = Timeline::create(Path::new(path), design.media_layout(&config.machine))?;
-                let (report, timeline) = simulate_observed(config, design, source, bases, timeline, progress, cancel)?;
-                timeline.finish()?;
-                report
-            }
-        };
+        if self.timeline.is_none() && !self.by_line && self.window.is_none() {
+            let report = simulate(config, design, source, bases, progress, cancel)?;
+            return Ok(serde_json::to_value(report).expect("a report serialises"));
+        }
+        let layout = design.media_layout(&config.machine);
+        let watch = self.by_line.then(SiteWatch::default);
+        let windows = self.window.map(|length| Windows::new(length, config.machine.device.channels, layout));
+        let timeline = self.timeline.as_ref().map(|path| Timeline::create(Path::new(path), layout)).transpose()?;
+        let observers = (watch, (timeline, windows));
+        let (mut report, (watch, (timeline, windows))) =
+            simulate_observed(config, design, source, bases, observers, progress, cancel)?;
+        if let Some(watch) = watch {
+            report.sites = source.sites().map(|sites| by_line(&watch, &places.of(sites)));
+        }
+        report.windows = windows.map(Windows::finish).transpose()?;
+        if let Some(mut timeline) = timeline {
+            report.windows.iter().for_each(|windows| timeline.windows(windows));
+            timeline.finish()?;
+        }
         Ok(serde_json::to_value(report).expect("a report serialises"))
     }
 }

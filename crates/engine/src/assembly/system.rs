@@ -205,6 +205,7 @@ impl<O: Observer> System<O> {
         if self.cores.iter().all(|core| core.transactions_ended() >= self.warmup) {
             let now = self.queue.now();
             self.measuring_since = Some(now);
+            self.observer.measuring_began(now);
             self.cores.iter_mut().for_each(Core::reset_stats);
             self.cache.reset_counts();
             self.controller.reset_stats(now);

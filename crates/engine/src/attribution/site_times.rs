@@ -109,7 +109,7 @@ impl SiteWatch {
 }
 
 impl Observer for SiteWatch {
-    fn dispatched(&mut self, _core: CoreId, site: Site, op: &Op) {
+    fn dispatched(&mut self, _core: CoreId, site: Site, op: &Op, _instructions: u32) {
         match op {
             Op::Load { .. } => self.cost(site).loads += 1,
             Op::Store { .. } | Op::CounterAtomicStore { .. } | Op::NonTemporalStore { .. } => {

@@ -290,11 +290,11 @@ fn broken_object_files_do_no_harm() {
 fn costs_are_merged_by_line_and_sorted_by_what_was_waited_for() {
     let (flush, fence, same) = (1, 2, 3);
     let mut watch = SiteWatch::default();
-    watch.dispatched(0, flush, &Op::Clwb { address: 0 });
+    watch.dispatched(0, flush, &Op::Clwb { address: 0 }, 1);
     watch.flush_sent(100, 0, flush, Default::default(), false, Some(1_100));
     watch.flush_sent(100, 0, same, Default::default(), false, None);
     watch.flush_acknowledged(3_100, 0, Default::default(), false);
-    watch.dispatched(0, fence, &Op::Sfence);
+    watch.dispatched(0, fence, &Op::Sfence, 1);
     watch.fence_stalled(0, fence, 1_000, 3_200);
     watch.load_stalled(0, fence, 4_000, 4_500);
     let place = |text: &str| Place { text: text.to_owned(), ..Place::unknown() };

@@ -372,7 +372,7 @@ impl Core {
     ) {
         let done = self.front + u64::from(instructions);
         let (site, through) = (self.site(), self.dispatched);
-        cx.observer.dispatched(self.id, site, &op);
+        cx.observer.dispatched(self.id, site, &op, instructions);
         let mut entry = InFlight { kind: Kind::Compute, instructions, through, complete: Some(done), load: 0, site };
         match op {
             Op::Compute { .. } | Op::Mark => {}

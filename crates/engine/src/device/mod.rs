@@ -26,8 +26,7 @@ use crate::config::{Geometry, Machine};
 use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
 use crate::message::{
-    BaseImage, Content, DevicePort, Issued, LINE_BYTES, Line, LineBytes, Location, MediaLine, MediaOp,
-    MediaUnit,
+    BaseImage, Content, DevicePort, Issued, LINE_BYTES, Line, LineBytes, Location, MediaLine, MediaOp, MediaUnit,
 };
 use energy::Energy;
 use lifetime::RegionWrites;

@@ -247,15 +247,7 @@ impl Timing {
     }
 
     /// Schedules an access on which its bank `begins` to work.
-    fn schedule(
-        &mut self,
-        now: Ps,
-        begins: Ps,
-        location: Location,
-        op: MediaOp,
-        words: u8,
-        not_before: Ps,
-    ) -> Issued {
+    fn schedule(&mut self, now: Ps, begins: Ps, location: Location, op: MediaOp, words: u8, not_before: Ps) -> Issued {
         debug_assert!(now >= self.latest, "an access at {now} ps was issued after one at {} ps", self.latest);
         self.latest = now;
         let d = self.durations;

@@ -44,8 +44,9 @@ pub trait Observer {
     fn flushed(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
     /// `core` executed a `counter_cache_writeback` for the counters around `line`: a later fence covers them.
     fn counters_flushed(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
-    /// `core` dispatched `op`, which comes from `site` of its program. A long computation is dispatched in parts.
-    fn dispatched(&mut self, _core: CoreId, _site: Site, _op: &Op) {}
+    /// `core` dispatched `op`, which comes from `site` of its program, as so many instructions. A long computation is
+    /// dispatched in parts; what belongs to the instruction before it is none.
+    fn dispatched(&mut self, _core: CoreId, _site: Site, _op: &Op, _instructions: u32) {}
     /// A store of `core` from `site` left the store buffer for the cache.
     fn store_left(&mut self, _now: Ps, _core: CoreId, _site: Site) {}
     /// `core` sent to the caches something that its next fence waits for: a flush or non-temporal store of `line` from
@@ -101,6 +102,8 @@ pub trait Observer {
     fn pad(&mut self, _line: Line, _circuit: Circuit, _from: Ps, _until: Ps) {}
     /// `bank` began to read or write `media`. At `until` the data has crossed the bus.
     fn device_access(&mut self, _now: Ps, _bank: u16, _media: MediaLine, _op: MediaOp, _until: Ps) {}
+    /// Warm-up is over: what follows is measured.
+    fn measuring_began(&mut self, _now: Ps) {}
     /// An event is complete: a power failure may fall here.
     fn event_over(&mut self, _now: Ps) {}
 }
@@ -116,8 +119,8 @@ impl Observer for NoObserver {
     }
 }
 
-/// Combines two observers; the first one is called first.
-macro_rules! both {
+/// Two observers as one, of which the first is called first, and one that may not be there.
+macro_rules! combined {
     ($($method:ident($($argument:ident: $kind:ty),*);)*) => {
         impl<A: Observer, B: Observer> Observer for (A, B) {
             $(fn $method(&mut self, $($argument: $kind),*) {
@@ -125,15 +128,25 @@ macro_rules! both {
                 self.1.$method($($argument),*);
             })*
         }
+        impl<A: Observer> Observer for Option<A> {
+            fn listens(&self) -> bool {
+                self.is_some()
+            }
+            $(fn $method(&mut self, $($argument: $kind),*) {
+                if let Some(observer) = self {
+                    observer.$method($($argument),*);
+                }
+            })*
+        }
     };
 }
 
-both! {
+combined! {
     stored(now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]);
     marked_counter_atomic(now: Ps, core: CoreId, line: Line);
     flushed(now: Ps, core: CoreId, line: Line);
     counters_flushed(now: Ps, core: CoreId, line: Line);
-    dispatched(core: CoreId, site: Site, op: &Op);
+    dispatched(core: CoreId, site: Site, op: &Op, instructions: u32);
     store_left(now: Ps, core: CoreId, site: Site);
     flush_sent(now: Ps, core: CoreId, site: Site, line: Line, counters: bool, done: Option<Ps>);
     flush_acknowledged(now: Ps, core: CoreId, line: Line, counters: bool);
@@ -159,5 +172,6 @@ both! {
     counter_cache(now: Ps, block: CounterBlock, act: CounterCacheAct);
     pad(line: Line, circuit: Circuit, from: Ps, until: Ps);
     device_access(now: Ps, bank: u16, media: MediaLine, op: MediaOp, until: Ps);
+    measuring_began(now: Ps);
     event_over(now: Ps);
 }

@@ -8,6 +8,9 @@
 //!
 //! Addresses beyond the device's capacity are folded into it.
 
+mod requests;
+
+use self::requests::{Answered, Requests};
 use super::response::{ResponseTimes, Responses};
 use crate::assembly::memory_map;
 use crate::config::{RunConfig, config_digest};
@@ -21,6 +24,7 @@ use crate::trace::lines::{LineAccess, LineFormat, LineTrace};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -226,11 +230,17 @@ struct UnderWay {
     /// When the trace says that it is sent, if it says so.
     due: Option<Ps>,
     sent: Ps,
+    line: Line,
     write: bool,
+    /// In the trace, from 0.
+    number: u64,
 }
 
+/// What a run watches: when writes reach the media, and what each request waits for, if that is asked for.
+type Watched = (MediaWrites, Option<Requests>);
+
 struct Run<'a> {
-    driver: Driver<MediaWrites, UnderWay>,
+    driver: Driver<Watched, UnderWay>,
     /// Set when the user interrupts.
     cancel: &'a AtomicBool,
     latency: [Mean; 2],
@@ -239,7 +249,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(driver: Driver<MediaWrites, UnderWay>, cancel: &'a AtomicBool) -> Self {
+    fn new(driver: Driver<Watched, UnderWay>, cancel: &'a AtomicBool) -> Self {
         Self {
             driver,
             cancel,
@@ -257,7 +267,10 @@ impl<'a> Run<'a> {
         let happened = self.driver.advance();
         let now = self.driver.system.now();
         for answered in &self.driver.answered {
-            let UnderWay { due, sent, write } = answered.request;
+            let UnderWay { due, sent, line, write, number } = answered.request;
+            if let (_, Some(requests)) = &mut self.driver.system.observer {
+                requests.answered(Answered { number, line, write, due, sent, answered: now });
+            }
             self.latency[usize::from(write)].add(now - sent);
             if let Some(due) = due {
                 self.response_times[usize::from(write)].add(now - due);
@@ -267,9 +280,9 @@ impl<'a> Run<'a> {
         Ok(happened)
     }
 
-    /// Sends an access to `line`, not before it is `due`; `written` has the bytes of a write. Returns whether it had to
-    /// wait.
-    fn send(&mut self, due: Option<Ps>, line: Line, written: Option<&LineBytes>) -> Result<bool, Failure> {
+    /// Sends access `number` of the trace, to `line`, not before it is `due`; `written` has the bytes of a write. Returns
+    /// whether it had to wait.
+    fn send(&mut self, number: u64, due: Option<Ps>, line: Line, written: Option<&LineBytes>) -> Result<bool, Failure> {
         let write = written.is_some();
         let op = if write { MediaOp::Write } else { MediaOp::Read };
         // An access that waited may have left its followers behind their times. They too find the queues as those
@@ -284,9 +297,9 @@ impl<'a> Run<'a> {
             assert!(self.advance()?, "a queue is full and nothing is left to happen");
         }
         let sent = self.driver.system.now();
-        self.driver.send(UnderWay { due, sent, write }, |system, token| match written {
+        self.driver.send(UnderWay { due, sent, line, write, number }, |system, token| match written {
             Some(bytes) => {
-                system.observer.sent(line, sent);
+                system.observer.0.sent(line, sent);
                 system.write_now(line, bytes, token);
             }
             None => system.read_now(line, token),
@@ -323,15 +336,17 @@ struct Sent {
 }
 
 /// Runs `trace` on the controller and device of `config` with `design`; `clock_mhz` is the clock of its cycles.
-/// `progress` is called with the number of bytes of the file that have been read since the last call.
+/// With `requests`, a table of all requests is written to this path. `progress` is called with the number of bytes of the file
+/// that have been read since the last call.
 ///
 /// # Errors
-/// The trace is malformed, the machine does not suit the design, or the user interrupted.
+/// The trace is malformed, the machine does not suit the design, the table cannot be written, or the user interrupted.
 pub fn run_line_trace(
     config: &RunConfig,
     design: &Design,
     trace: &LineTrace,
     clock_mhz: u64,
+    requests: Option<&Path>,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<LineReport, Failure> {
@@ -339,12 +354,16 @@ pub fn run_line_trace(
     let machine = &config.machine;
     let lines = memory_map::room(machine, design)? / LINE_BYTES;
     let base = Arc::new(FilledBase { end: lines * LINE_BYTES, line: [0x5a; 64] });
-    let driver = Driver::new(machine, design, base, config.seed, MediaWrites::default())?;
+    let requests = requests.map(|path| Requests::create(path, design.media_layout(machine))).transpose()?;
+    let driver = Driver::new(machine, design, base, config.seed, (MediaWrites::default(), requests))?;
     let mut run = Run::new(driver, cancel);
     let sent = run.send_all(trace, lines, clock_mhz, progress)?;
     while run.advance()? {}
     run.driver.system.flush();
     while run.advance()? {}
+    if let Some(requests) = run.driver.system.observer.1.take() {
+        requests.finish()?;
+    }
     Ok(run.report(config, design, trace, clock_mhz, &sent, begun.elapsed().as_secs_f64()))
 }
 
@@ -377,7 +396,7 @@ impl Run<'_> {
             }
             let Some((due, line, write, bytes)) = ahead.pop_front() else { break };
             let written = write.then(|| bytes.unwrap_or_else(|| made_up(line, all.writes)));
-            all.waited += u64::from(self.send(due, line, written.as_ref())?);
+            all.waited += u64::from(self.send(all.requests, due, line, written.as_ref())?);
             all.requests += 1;
             all.writes += u64::from(write);
             if all.requests.is_multiple_of(ACCESSES_PER_REPORT) {
@@ -431,7 +450,7 @@ impl Run<'_> {
             write_response_ns: self.response_times[1].report(),
             read_latency_ns: self.latency[0].ns(),
             write_latency_ns: self.latency[1].ns(),
-            media_write_latency_ns: system.observer.arrived.ns(),
+            media_write_latency_ns: system.observer.0.arrived.ns(),
             media_reads: device.reads,
             counter_reads: device.counter_reads,
             media_writes: device.writes,

@@ -14,6 +14,8 @@ pub struct ResponseTimes {
     pub mean: f64,
     /// Median (nearest rank, as the other percentiles).
     pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
     /// 99th percentile.
     pub p99: f64,
     /// 99.9th percentile.
@@ -50,6 +52,7 @@ impl Responses {
         (!self.times.is_empty()).then(|| ResponseTimes {
             mean: self.sum as f64 / self.times.len() as f64 / 1_000.0,
             p50: percentile(0.5),
+            p90: percentile(0.9),
             p99: percentile(0.99),
             p999: percentile(0.999),
             max: ns(self.max),
@@ -75,7 +78,7 @@ mod tests {
             let mut sorted = times.clone();
             sorted.sort_unstable();
             let found = responses.report().unwrap();
-            for (permille, found) in [(500, found.p50), (990, found.p99), (999, found.p999), (1_000, found.max)] {
+            for (permille, found) in [(500, found.p50), (900, found.p90), (990, found.p99), (999, found.p999), (1_000, found.max)] {
                 let exact = sorted[(sorted.len() * permille).div_ceil(1_000).max(1) - 1] as f64 / 1_000.0;
                 prop_assert!(exact <= found && found <= exact * 1.001, "{permille}: {found} for {exact}");
             }

@@ -129,6 +129,7 @@ fn report<O: Observer>(
             },
         },
         sites: None,
+        windows: None,
     }
 }
 

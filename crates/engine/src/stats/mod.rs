@@ -2,8 +2,10 @@
 //! nanoseconds, sizes in bytes; the name of an energy ends in its unit. A value without meaning is null.
 
 mod sites;
+mod windows;
 
 pub use sites::LineCost;
+pub use windows::{Window, Windows};
 
 use serde::Serialize;
 
@@ -55,6 +57,9 @@ pub struct RunReport {
     /// What each source line of a recorded program cost, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sites: Option<Vec<LineCost>>,
+    /// The figures over time, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
 }
 
 /// Everything that a run measured.
@@ -139,8 +144,12 @@ pub struct Latency {
     pub mean: Option<f64>,
     /// Median latency.
     pub p50: Option<f64>,
-    /// 99th percentile of the latency (nearest rank).
+    /// 90th percentile of the latency (nearest rank, as the other percentiles).
+    pub p90: Option<f64>,
+    /// 99th percentile of the latency.
     pub p99: Option<f64>,
+    /// 99.9th percentile of the latency.
+    pub p999: Option<f64>,
     /// Largest latency.
     pub max: Option<f64>,
 }
@@ -151,12 +160,14 @@ impl Latency {
         durations.sort_unstable();
         let Some(&max) = durations.last() else { return Self::default() };
         let ns = |ps: u64| ps as f64 / 1_000.0;
-        let rank = |percent: usize| ns(durations[(durations.len() * percent).div_ceil(100).max(1) - 1]);
+        let rank = |permille: usize| ns(durations[(durations.len() * permille).div_ceil(1_000).max(1) - 1]);
         let sum: u128 = durations.iter().map(|&ps| u128::from(ps)).sum();
         Self {
             mean: Some(sum as f64 / durations.len() as f64 / 1_000.0),
-            p50: Some(rank(50)),
-            p99: Some(rank(99)),
+            p50: Some(rank(500)),
+            p90: Some(rank(900)),
+            p99: Some(rank(990)),
+            p999: Some(rank(999)),
             max: Some(ns(max)),
         }
     }
@@ -385,7 +396,8 @@ mod tests {
     fn percentiles_are_nearest_rank() {
         let mut durations: Vec<u64> = (1..=100).rev().map(|n| n * 1_000).collect();
         let latency = Latency::of(&mut durations);
-        assert_eq!(latency, Latency { mean: Some(50.5), p50: Some(50.0), p99: Some(99.0), max: Some(100.0) });
+        let [mean, p50, p90, p99, max] = [50.5, 50.0, 90.0, 99.0, 100.0].map(Some);
+        assert_eq!(latency, Latency { mean, p50, p90, p99, p999: max, max });
         assert_eq!(Latency::of(&mut []), Latency::default());
         assert_eq!(Latency::of(&mut [5_000]).p99, Some(5.0));
     }

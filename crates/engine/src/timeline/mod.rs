@@ -3,11 +3,15 @@
 
 #[cfg(test)]
 mod tests;
+mod windows;
+
+pub use windows::Windows;
 
 use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, Page};
 use crate::output::{self, Unfinished};
+use crate::stats;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -58,6 +62,25 @@ impl Timeline {
             ));
         }
         Ok(timeline)
+    }
+
+    /// The figures over time, as counter tracks.
+    pub fn windows(&mut self, windows: &stats::Windows) {
+        for row in &windows.rows {
+            let at = row.from_ns / 1e3;
+            let per_second = |lines: u64| lines as f64 * windows.line_bytes as f64 / windows.window_ns;
+            for (process, name, value) in [
+                (CORES, "instructions", row.instructions as f64),
+                (DEVICE, "read, GB/s", per_second(row.reads)),
+                (DEVICE, "written, GB/s", per_second(row.writes)),
+                (CONTROLLER, "counter misses", row.counter_misses as f64),
+                (WPQ, "entries, mean", row.wpq_mean),
+            ] {
+                self.event(&format!(
+                    "{{\"ph\":\"C\",\"ts\":{at},\"pid\":{process},\"name\":\"{name}\",\"args\":{{\"value\":{value}}}}}"
+                ));
+            }
+        }
     }
 
     /// Completes the file and gives it its name.

@@ -43,4 +43,5 @@ mod stages;
 mod verdict;
 mod warm_caches;
 mod wear;
+mod windows;
 mod work;

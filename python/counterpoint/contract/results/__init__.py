@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         Recorded,
         Run,
         Stats,
+        Window,
+        Windows,
         Wpq,
     )
     from .verdicts import (
@@ -93,6 +95,8 @@ else:
                 "Recorded",
                 "Run",
                 "Stats",
+                "Window",
+                "Windows",
                 "Wpq",
             ),
             "lines": ("LineFormat", "LineHost", "LineRun", "ResponseTimes"),
@@ -230,6 +234,8 @@ __all__ = [
     "Violation",
     "Watched",
     "WatchedReads",
+    "Window",
+    "Windows",
     "Work",
     "Workload",
     "Wpq",

@@ -23,6 +23,7 @@ class ResponseTimes:
     Attributes:
         mean: mean.
         p50: median (nearest rank, as the other percentiles).
+        p90: 90th percentile.
         p99: 99th percentile.
         p999: 99.9th percentile.
         max: the longest.
@@ -30,6 +31,7 @@ class ResponseTimes:
 
     mean: float
     p50: float
+    p90: float
     p99: float
     p999: float
     max: float

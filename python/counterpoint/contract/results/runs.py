@@ -17,13 +17,17 @@ class Latency:
     Attributes:
         mean: mean latency.
         p50: median latency.
-        p99: 99th percentile of the latency (nearest rank).
+        p90: 90th percentile of the latency (nearest rank, as the other percentiles).
+        p99: 99th percentile of the latency.
+        p999: 99.9th percentile of the latency.
         max: largest latency.
     """
 
     mean: float | None
     p50: float | None
+    p90: float | None
     p99: float | None
+    p999: float | None
     max: float | None
 
 
@@ -382,6 +386,58 @@ class LineCost(behaviour.LineCost):
     fence_stall_ns: float
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What happened in one window.
+
+    Attributes:
+        from_ns: when it begins.
+        instructions: instructions that the cores dispatched. A long computation counts where it was dispatched.
+        transactions: transactions that ended.
+        reads: lines of all kinds that banks began to read.
+        writes: lines of all kinds that banks began to write.
+        counter_reads: counter blocks among the reads.
+        counter_writes: counter blocks among the writes.
+        channel_lines: reads and writes by channel.
+        counter_hits: lookups that found their block in the counter cache.
+        counter_misses: lookups that did not find it, or found it being fetched.
+        wpq_mean: mean number of entries of the write pending queue, over time.
+        wpq_most: most entries that it had.
+        fence_stall_ns: time that fences stalled commit, summed over all cores, where the stall ended.
+    """
+
+    from_ns: float
+    instructions: int
+    transactions: int
+    reads: int
+    writes: int
+    counter_reads: int
+    counter_writes: int
+    channel_lines: tuple[int, ...]
+    counter_hits: int
+    counter_misses: int
+    wpq_mean: float
+    wpq_most: int
+    fence_stall_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The figures of a run in windows of simulated time, from the begin of the simulation on, warm-up included.
+
+    Attributes:
+        window_ns: length of a window; the last one is cut where the simulation ends.
+        measured_from_ns: when measuring began. What was before it is warm-up.
+        line_bytes: bytes that a whole line moves on the bus, with what lies beside it.
+        rows: the windows, in order, without a gap.
+    """
+
+    window_ns: float
+    measured_from_ns: float
+    line_bytes: int
+    rows: tuple[Window, ...]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Run(behaviour.Run):
     """One simulation's figures: `run --json`.
@@ -403,6 +459,7 @@ class Run(behaviour.Run):
         parts: the parts of a design that is not built in.
         set_by_design: the values of the machine that come from the design, as in `integrity.stop_loss = 8`.
         sites: what each source line of a recorded program cost, if requested.
+        windows: the figures over time, if requested.
         document: the document it was made from.
     """
 
@@ -423,3 +480,4 @@ class Run(behaviour.Run):
     parts: Mapping[str, Any] | None = None
     set_by_design: str | None = None
     sites: tuple[LineCost, ...] | None = None
+    windows: Windows | None = None

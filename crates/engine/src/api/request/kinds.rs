@@ -92,6 +92,39 @@ impl Read for Size {
     }
 }
 
+/// A time of the simulation: a number of nanoseconds, or a text with a unit. In picoseconds.
+pub(in crate::api) struct Span;
+
+/// The units of times, in nanoseconds.
+const TIME_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+/// The longest time: a hundred days fit into the picoseconds of a simulation.
+const SPAN_MAX_NS: f64 = 1e15;
+
+impl Kind for Span {
+    const NAME: &'static str = "span";
+
+    fn schema() -> Value {
+        json!({"anyOf": [{"type": "number", "minimum": 1}, {"type": "string", "pattern": r"^[0-9.]+ ?(ns|us|ms|s)$"}]})
+    }
+}
+
+impl Read for Span {
+    type Value = Option<u64>;
+
+    fn read(given: &Value) -> Result<Option<u64>, String> {
+        let ns = match given {
+            Value::String(text) => TIME_UNITS
+                .iter()
+                .find_map(|(unit, ns)| text.strip_suffix(unit)?.trim_end().parse().ok().map(|number: f64| number * ns)),
+            other => other.as_f64(),
+        };
+        match ns.filter(|ns| (1.0..=SPAN_MAX_NS).contains(ns)) {
+            Some(ns) => Ok(Some((ns * 1e3).round() as u64)),
+            None => Err(format!("{given} is not a time from 1ns to 1000000s, as in 500ns, 10us or 1ms")),
+        }
+    }
+}
+
 /// Several sizes.
 pub(in crate::api) struct Sizes;
 

@@ -12,7 +12,7 @@
 //! | its place | that in documents and in `--help` |
 
 use super::explore::{Explore, Points};
-use super::kinds::{As, Assignments, Count, Size, Sizes};
+use super::kinds::{As, Assignments, Count, Size, Sizes, Span};
 use crate::config::Variant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,10 @@ pub(in crate::api) struct Run {
     /// `timeline`.
     #[schemars(extend("x-help" = "Show how long commit waits for each source line of a recorded program."))]
     pub by_line: bool,
+    /// Report the figures over time, in windows of this length: a number of nanoseconds, or a text as in `10us`.
+    #[serde(with = "As::<Span>")]
+    #[schemars(extend("x-help" = "Report figures over time, in windows of this length, as in 10us."))]
+    pub window: Option<u64>,
 }
 
 /// One replay of a trace of memory lines.
@@ -133,6 +137,9 @@ pub(in crate::api) struct Lines {
         "x-help" = "Clock of the cycles of a trace of memory lines, 1 to 1000000; default 1000, a cycle a \
         nanosecond."))]
     pub trace_clock_mhz: Option<u64>,
+    /// File that gets a row of CSV for each request: when it was sent and answered, and what it waited for.
+    #[schemars(extend("x-kind" = "path", "x-help" = "Write a row for each request of a trace of memory lines."))]
+    pub requests: Option<String>,
 }
 
 /// An exploration of the crashes of a run.

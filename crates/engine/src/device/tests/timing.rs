@@ -79,8 +79,15 @@ fn read_takes_rcd_cl_and_a_burst() {
     let now = 7;
     assert_eq!(timing.open_row(3), None);
     let (command, data_end) = (now + 50 * NS, now + (50 + 15 + 10) * NS);
-    let expected =
-        Issued { command, burst: 10 * NS, data_end, done: data_end, next: command + 10 * NS, row_hit: false, stops_write: false };
+    let expected = Issued {
+        command,
+        burst: 10 * NS,
+        data_end,
+        done: data_end,
+        next: command + 10 * NS,
+        row_hit: false,
+        stops_write: false,
+    };
     assert_eq!(timing.access(now, at(3, 5), Read), expected);
     assert_eq!((timing.open_row(3), timing.open_row(4)), (Some(5), None));
 }
@@ -89,8 +96,15 @@ fn read_takes_rcd_cl_and_a_burst() {
 fn read_of_the_open_row_saves_rcd() {
     let (mut timing, now) = opened(&table(), &[3]);
     let data_end = now + (15 + 10) * NS;
-    let expected =
-        Issued { command: now, burst: 10 * NS, data_end, done: data_end, next: now + 10 * NS, row_hit: true, stops_write: false };
+    let expected = Issued {
+        command: now,
+        burst: 10 * NS,
+        data_end,
+        done: data_end,
+        next: now + 10 * NS,
+        row_hit: true,
+        stops_write: false,
+    };
     assert_eq!(timing.access(now, at(3, 0), Read), expected);
 }
 
@@ -122,8 +136,15 @@ fn write_holds_its_bank_until_it_is_programmed() {
     let mut device = table();
     let data_end = (50 + 10) * NS + 12_500;
     let next = (50 + 10 + 300) * NS;
-    let expected =
-        Issued { command: 50 * NS, burst: 10 * NS, data_end, done: data_end + 300 * NS, next, row_hit: false, stops_write: false };
+    let expected = Issued {
+        command: 50 * NS,
+        burst: 10 * NS,
+        data_end,
+        done: data_end + 300 * NS,
+        next,
+        row_hit: false,
+        stops_write: false,
+    };
     assert_eq!(Timing::new(&device).access(0, at(3, 5), Write), expected);
     // The next write's data may cross the bus while the line is programmed; a read waits for tWTR after that, and another
     // row for its own activate.
@@ -414,7 +435,15 @@ impl Model {
         let data_end = access.end();
         let programming = if op == Read { 0 } else { d.programming };
         let next = access.command + burst.max(d.t_ccd) + programming;
-        Issued { command: access.command, burst, data_end, done: data_end + programming, next, row_hit, stops_write: false }
+        Issued {
+            command: access.command,
+            burst,
+            data_end,
+            done: data_end + programming,
+            next,
+            row_hit,
+            stops_write: false,
+        }
     }
 }
 
