@@ -9,15 +9,12 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from ..papers import declared
-from ..papers.model import Chart, Claim, Decision, Figure, Reproduction, Table
+from ..papers.model import Chart, Claim, Decision, Figure, Reproduction
 from ..papers.predicted import PREDICTION, choice_text, sentence
 from ..system import units
 from ..verbs import catalogue
-from . import colours, column, figures, prose
+from . import charts, colours, column, figures, prose
 from .templates import template
-
-_NUMBER = re.compile(r"[-+<>~]?\d[\d.,]*( ± \d[\d.,]*)?( ?[%\w]{1,4})?|-|")
-"""A cell that is empty or a number, with or without an interval and a unit."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class _Drawn:
     title: str
     label: str
     legend: list[figures.Entry]
-    drawings: list[str]
+    drawn: charts.Drawn
 
 
 def render(reproduction: Reproduction) -> str:
@@ -86,12 +83,12 @@ def _figure(figure: Figure, claims: dict[str, Claim], colour_of: dict[str, str])
                 title=chart.title,
                 label=_label(figure, chart),
                 legend=[] if shared else legend,
-                drawings=[figures.draw(chart, wide=wide, colour_of=colour_of) for wide in (True, False)],
+                drawn=figures.drawn(chart, f"{figure.id}{f'-{place}' if place > 1 else ''}", colour_of),
             )
-            for chart, legend in zip(figure.charts, legends, strict=True)
+            for place, (chart, legend) in enumerate(zip(figure.charts, legends, strict=True), 1)
         ],
         "claims": [claims[name] for name in figure.claims if name in claims],
-        "tables": [_table(table) for table in figure.tables],
+        "tables": figure.tables,
     }
 
 
@@ -109,18 +106,6 @@ def _design_colours(reproduction: Reproduction, paper: str) -> dict[str, str]:
     designs = list(dict.fromkeys([*names, *(name for name in drawn if name in known)]))
     of_design = colours.of_series(designs, known)
     return of_design | {name: of_design[design] for design, name in names.items()}
-
-
-def _table(table: Table) -> dict[str, Any]:
-    """A table, and which of its columns hold words."""
-    columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.header)
-    words = [not all(_NUMBER.fullmatch(cell) for cell in column) for column in columns]
-    return {
-        "title": table.title,
-        "header": list(zip(table.header, words, strict=True)),
-        "rows": table.rows,
-        "words": words,
-    }
 
 
 def _decision(decision: Decision) -> dict[str, Any]:

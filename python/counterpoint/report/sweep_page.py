@@ -93,10 +93,14 @@ def of_paper(store: Store, name: str | None = None) -> list[column.Figure]:
     """
     sweep, rows, measures = _read(store, name)
     return [
-        column.Figure("_by_".join([measure.title.lower(), *axes[:1]]), chart)
+        column.Figure(_file(measure, axes), chart)
         for axes in _drawn_over(rows, sweep)
         for measure, chart in _drawn(rows, sweep, axes, measures)
     ]
+
+
+def _file(measure: _Measure, axes: Sequence[str]) -> str:
+    return "_by_".join([measure.title.lower(), *axes[:1]])
 
 
 def table(store: Store, name: str, most: int) -> tuple[list[str], list[list[str]]]:
@@ -193,7 +197,7 @@ def _section(rows: pl.DataFrame, sweep: Sweep, axes: Sequence[str], measures: Se
             {
                 "title": one.title,
                 "note": f"{one.axis[:1].upper()}{one.axis[1:]}; {one.better} is better.",
-                "drawings": [figures.draw(chart, wide=wide) for wide in (True, False)],
+                "drawn": figures.drawn(chart, _file(one, axes)),
             }
             for one, chart in drawn
         ],
