@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..system import units
 from ..verbs.frames import Row, distinct, grouped, seeds_told
 from ..verbs.interval import Estimate
 from ..verbs.overview import Overview, OverviewRow, overview
+
+if TYPE_CHECKING:
+    from ..searches.outcome import SearchReport
 
 _SAME = Estimate(1.0, None)
 """A cost of the baseline, relative to itself."""
@@ -62,6 +66,41 @@ def of_comparison(rows: Sequence[Row], over: Overview) -> Headline:
         return Headline(f"{said} none takes less time than {over.baseline}{_next(among, names, costs, over)}.", basis)
     verb = "is the fastest: it" if len(names) == 1 else "are the fastest: each"
     return Headline(f"{said} {named} {verb} {_price(costs, names, over.baseline)}.", basis + _silent(rows, names))
+
+
+def of_search(report: SearchReport) -> Headline:
+    """What a search found: how many designs, and what the best by the first objective gains over built-in ones."""
+    looked = units.count_of(report.valid, "candidate")
+    if not report.front:
+        lacking = f": none has a value of {_listed(report.lacking)}" if report.lacking else ""
+        return Headline(f"None of {looked} survives within the limits{lacking}.")
+    objectives = report.goals.objectives
+    first, best = objectives[0], report.front[0]
+    whole = "" if report.complete else " that were looked at, of a larger space,"
+    told = "goal" if len(objectives) == 1 else f"{len(objectives)} goals"
+    found = (
+        f"{len(report.front)} of {looked}{whole} survived every power failure that was tried and "
+        f"{'is' if len(report.front) == 1 else 'are'} beaten by no other one in the {told}."
+    )
+    value = best.figures[first.figure]
+    assert value is not None
+    name = report.names.of(best.candidate)
+    said = f"The best {first.figure}, {units.figure(value)}, is that of {name}"
+    held = [
+        (known, one.design)
+        for one in report.references
+        if one.judged.qualifies and (known := one.judged.figures.get(first.figure)) is not None
+    ]
+    if not held:
+        return Headline(f"{found} {said}; no built-in design that was judged survives within the limits.")
+    known, design = min(held, key=lambda each: first.sign * each[0])
+    if known == value:
+        return Headline(f"{found} {said}: no better than the built-in {design}.")
+    if not known:
+        return Headline(f"{found} {said}; the best built-in design, {design}, has 0.")
+    way = "less" if value < known else "more"
+    beside = f"{_percent(value / known)} {way} than the best built-in design, {design}"
+    return Headline(f"{found} {said}: {beside}.")
 
 
 @dataclass(frozen=True)

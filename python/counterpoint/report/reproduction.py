@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
-
-from markupsafe import Markup, escape
 
 from ..papers import declared
 from ..papers.model import Chart, Claim, Decision, Figure, Reproduction
@@ -14,6 +11,7 @@ from ..papers.predicted import PREDICTION, choice_text, sentence
 from ..system import units
 from ..verbs import catalogue
 from . import charts, colours, column, figures, prose
+from .tables import breakable
 from .templates import template
 
 
@@ -110,14 +108,9 @@ def _design_colours(reproduction: Reproduction, paper: str) -> dict[str, str]:
 
 def _decision(decision: Decision) -> dict[str, Any]:
     return {
-        "key": _breakable(decision.key),
+        "key": breakable(decision.key),
         "value": choice_text(decision.value),
         "start": choice_text(decision.start) if decision.start != decision.value else "",
         "range": ("; " if isinstance(decision.value, dict) else ", ").join(map(choice_text, decision.range)),
         "reason": prose.inline(decision.reason),
     }
-
-
-def _breakable(path: str) -> Markup:
-    """A path that may break after a point or between words."""
-    return Markup(re.sub(r"([._])", r"\1<wbr>", str(escape(path))))

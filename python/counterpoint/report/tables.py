@@ -8,16 +8,23 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
+from markupsafe import Markup, escape
+
 _VALUE = r"[-+<>~]?\d[\d.,]*( ?[%\wµ]{1,5})?"
 _NUMBER = re.compile(rf"{_VALUE}( ± {_VALUE})?|-|")
 """A cell that is empty or a number, with or without an interval and units."""
 
 
-def heads(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[tuple[str, bool]]:
+def breakable(name: str) -> Markup:
+    """A name that may break after a point or between words."""
+    return Markup(re.sub(r"([._])", r"\1<wbr>", str(escape(name))))
+
+
+def heads(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[tuple[Markup, bool]]:
     """The names of columns, each with whether it holds words, which lie at the left. The first column does."""
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
     return [
-        (name, not place or not all(_NUMBER.fullmatch(str(cell)) for cell in column))
+        (breakable(name), not place or not all(_NUMBER.fullmatch(str(cell)) for cell in column))
         for place, (name, column) in enumerate(zip(header, columns, strict=True))
     ]
 
