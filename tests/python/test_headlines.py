@@ -8,7 +8,9 @@ from typing import Any, Literal
 import pytest
 
 from counterpoint.contract.printed import Guarantee
-from counterpoint.report.headline import Headline, of_comparison
+from counterpoint.papers.model import Chart, Mark
+from counterpoint.report.headline import Headline, of_bars, of_comparison, of_line
+from counterpoint.system import units
 from counterpoint.verbs.overview import overview
 
 Costs = Mapping[str, Sequence[tuple[float | None, float | None]]]
@@ -72,7 +74,7 @@ def test_with_several_seeds_only_intervals_that_do_not_meet_are_a_difference() -
     plain = {"plain": [(1.0, 1.0)] * 3}
     found = said({**plain, "x": [(1.1, 1.2), (0.9, 1.21), (1.2, 1.22)]})
     assert found.text == (
-        "x takes as much time, as far as the seeds tell, as plain and writes 21 % more lines to memory."
+        "x takes as much time (as far as the seeds tell) as plain and writes 21 % more lines to memory."
     )
     assert "only intervals that do not meet are a difference" in found.basis
     three = {**plain, "x": [(1.1, 1.0)] * 3, "y": [(1.0, 1.0), (1.1, 1.0), (1.2, 1.0)], "z": [(2.0, 1.0)] * 3}
@@ -129,3 +131,48 @@ def test_a_design_alone_and_one_that_writes_nothing() -> None:
     runs = rows({**PLAIN, "x": [(0.5, 0.0)]})
     runs[1]["no_writes"] = "the workload fits the caches"
     assert "x wrote nothing: the workload fits the caches." in of_comparison(runs, overview(runs)).basis
+
+
+def chart(
+    kind: Literal["bar", "line"], values: Mapping[str, Sequence[float | None]], half: float | None = None
+) -> Chart:
+    xs = ("1", "2", "4")
+    marks = [
+        Mark("", x, series, value, half)
+        for series, of in values.items()
+        for x, value in zip(xs, of, strict=True)
+        if value is not None
+    ]
+    return Chart("", kind, "cores", "ns", ("",), xs, tuple(values), tuple(marks))
+
+
+def test_lines_are_told_from_end_to_end() -> None:
+    both = {"a": (10.0, 40.0, 5.0), "b": (1.0, 2.0, 5.0)}
+    assert of_line(chart("line", both), "latency", "cores") == (
+        "From cores 1 to 4, a has 50 % less latency and b has 5.0 times the latency."
+    )
+    assert of_line(chart("line", both, 3.0), "latency", "cores") == (
+        "From cores 1 to 4, a has as much latency (as far as the seeds tell) and b has as much (as far as the seeds "
+        "tell)."
+    )
+    assert of_line(chart("line", {"": (10.0, None, 12.0)}), "latency", "cores") == (
+        "From cores 1 to 4, latency changes: 20 % more latency."
+    )
+    assert of_line(chart("line", {"a": (10.0, 1.0, None)}), "latency", "cores").endswith("no latency can be compared.")
+
+
+def test_bars_are_told_by_the_best_and_the_next() -> None:
+    three = {"a": (10.0, 10.0, 10.0), "b": (8.0, 8.0, 8.0), "c": (12.0, 12.0, 16.0)}
+    assert of_bars(chart("bar", three), "latency", "lower", "designs", units.time) == (
+        "Of 3 designs, b has the lowest latency; a follows with 25 % more latency."
+    )
+    assert of_bars(chart("bar", three), "throughput", "higher", "designs", units.number) == (
+        "Of 3 designs, c has the highest throughput; a follows with 17 to 38 % less throughput."
+    )
+    assert of_bars(chart("bar", three, 2.0), "latency", "lower", "designs", units.time) == (
+        "Of 3 designs, b and a have the lowest latency, and do not differ in it."
+    )
+    alone = {"": (10.0, None, 12.0)}
+    assert of_bars(chart("bar", alone), "latency", "lower", "designs", units.time) == (
+        "Latency is from 10 ns (1) to 12 ns (4)."
+    )

@@ -6,8 +6,9 @@ meet. Guarantees are those of the small explorations, whose words stand under th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ..system import units
@@ -16,6 +17,8 @@ from ..verbs.interval import Estimate
 from ..verbs.overview import Overview, OverviewRow, overview
 
 if TYPE_CHECKING:
+    from ..contract.results import Crash
+    from ..papers.model import Chart, Mark, Reproduction
     from ..searches.outcome import SearchReport
 
 _SAME = Estimate(1.0, None)
@@ -23,6 +26,10 @@ _SAME = Estimate(1.0, None)
 
 _NAMED = 4
 """Designs that a headline names at most where several are alike."""
+
+
+_TIMES = 3
+"""A figure that has grown by this factor is told in times, not in percent."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,99 @@ def of_comparison(rows: Sequence[Row], over: Overview) -> Headline:
         return Headline(f"{said} none takes less time than {over.baseline}{_next(among, names, costs, over)}.", basis)
     verb = "is the fastest: it" if len(names) == 1 else "are the fastest: each"
     return Headline(f"{said} {named} {verb} {_price(costs, names, over.baseline)}.", basis + _silent(rows, names))
+
+
+def of_line(chart: Chart, title: str, axis: str) -> str:
+    """How a figure changes from one end of an axis to the other, of the series that a chart names first."""
+    first, last = chart.xs[0], chart.xs[-1]
+    said: list[str] = []
+    for series in chart.series:
+        at = {(mark.panel, mark.x): mark for mark in chart.marks if mark.series == series}
+        pairs = [(at.get((panel, first)), at.get((panel, last))) for panel in chart.panels]
+        ratios = [found for before, after in pairs if (found := _ratio(after, before)) is not None]
+        if ratios:
+            noun = title if not said else ""
+            changed = _grown(ratios, title, noun) if len(said) < _NAMED else ""
+            said += [f"{series} has {changed}".strip() if series else changed] if changed else []
+    ends = f"From {axis} {first} to {last}"
+    if not said:
+        return f"{ends}, no {title} can be compared."
+    more = f" Of {len(chart.series)} series, the first {_NAMED}." if len(chart.series) > _NAMED else ""
+    if not chart.series[0]:
+        return f"{ends}, {title} changes: {said[0]}."
+    return f"{ends}, {_listed(said)}.{more}"
+
+
+def _grown(ratios: Sequence[Estimate], title: str, noun: str) -> str:
+    """By how much a figure has changed, or to how many times of what it was."""
+    low, high = (found(ratio.mean for ratio in ratios) for found in (min, max))
+    if low < _TIMES or not all(_moved(ratios)):
+        return _change(ratios, noun, f"less {noun}".strip())
+    least, most = f"{low:.1f}", f"{high:.1f}"
+    return f"{most if least == most else f'{least} to {most}'} times the {title}"
+
+
+def of_bars(chart: Chart, title: str, better: str, what: str, show: Callable[[float | None], str]) -> str:
+    """Which series of bars is best in the mean, and by how much the next one is behind."""
+    marks = [mark for mark in chart.marks if mark.value is not None]
+    by_series = {series: {mark.x: mark for mark in marks if mark.series == series} for series in chart.series}
+    of = {series: known for series, known in by_series.items() if len(known) == len(chart.xs)}
+    if len(of) < 2:
+        if not marks:
+            return f"No {title} can be compared."
+        low, high = (found(marks, key=lambda mark: mark.value or 0.0) for found in (min, max))
+        begins = title[:1].upper() + title[1:]
+        if low.value == high.value:
+            return f"{begins}: {show(low.value)}."
+        return f"{begins} is from {show(low.value)} ({low.x}) to {show(high.value)} ({high.x})."
+    sign = 1 if better == "lower" else -1
+    best, second = sorted(of, key=lambda series: sign * sum(mark.value or 0.0 for mark in of[series].values()))[:2]
+    ratios = [ratio for x in chart.xs if (ratio := _ratio(of[second][x], of[best][x])) is not None]
+    word = {"lower": "lowest", "higher": "highest"}[better]
+    among = f"Of {len(of)} {what},"
+    if not any(_moved(ratios)):
+        return f"{among} {best} and {second} have the {word} {title}, and do not differ in it."
+    return f"{among} {best} has the {word} {title}; {second} follows with {_grown(ratios, title, title)}."
+
+
+def _ratio(above: Mark | None, below: Mark | None) -> Estimate | None:
+    """How two marks compare, with an interval that has 1 in it if theirs meet."""
+    if above is None or below is None or above.value is None or not below.value:
+        return None
+    ratio = above.value / below.value
+    ends = [Estimate(mark.value or 0.0, mark.half) for mark in (above, below)]
+    several = above.half is not None and below.half is not None
+    return Estimate(ratio, abs(ratio - 1) if several and ends[0].meets(ends[1]) else 0.0 if several else None)
+
+
+def of_reproduction(reproduction: Reproduction) -> Headline:
+    """How many published results hold, and how many effects have the sign that the papers say."""
+    said = []
+    if reproduction.claims:
+        said.append(f"{reproduction.held} of {len(reproduction.claims)} published results hold")
+    if reproduction.directions:
+        measured = len(reproduction.directions) - reproduction.signs["not measured"]
+        said.append(f"{reproduction.signs['right']} of {measured} effects that were measured go as the papers say")
+    basis = "A result holds if what was measured is within its tolerance." if reproduction.claims else ""
+    text = f"{', and '.join(said)}." if said else "Figures and tables of papers, beside nothing that was published."
+    return Headline(text, basis)
+
+
+def of_causes(verdict: Crash, titles: Sequence[str]) -> Headline:
+    """Which cause the most memories that fail have, and how many causes there are."""
+    causes = [*(verdict.causes or ()), *(one.cause for one in verdict.recovery_causes)]
+    if not causes:
+        return Headline(f"No memory that was tried fails; {units.number(verdict.distinct_states)} were.")
+    place, cause = max(enumerate(causes), key=lambda each: each[1].count)
+    title = titles[place][:1].lower() + titles[place][1:]
+    others = "" if len(causes) == 1 else f" It is one of {len(causes)} causes."
+    where = next((line.stored.source for line in cause.lost if line.stored.source), None)
+    at = f" ({PurePath(where).name})" if where else ""
+    many = "one memory" if cause.count == 1 else f"{units.number(cause.count)} memories"
+    return Headline(
+        f"{many.capitalize()} that a crash may leave {'fails' if cause.count == 1 else 'fail'}, "
+        f"because {title}{at}.{others}"
+    )
 
 
 def of_search(report: SearchReport) -> Headline:
@@ -188,11 +288,11 @@ def _change(values: Sequence[Estimate], noun: str, less: str) -> str:
     if not any(_moved(values)):
         several = any(value.half for value in values)
         much = "as many" if noun.endswith("s") else "as much"
-        return f"{much} {noun}" + (", as far as the seeds tell," if several else "")
+        return f"{much} {noun}".strip() + (" (as far as the seeds tell)" if several else "")
     low, high = (found(value.mean for value in values) for found in (min, max))
     if high == 0:
         return f"no {noun.removesuffix('s')}"
-    some = "" if all(_moved(values)) else ", not everywhere by more than chance,"
+    some = "" if all(_moved(values)) else " (not everywhere by more than chance)"
     least, most = _percent(low), _percent(high)
     if least == most:
         return f"{most} {less if high < 1 else f'more {noun}'}"

@@ -1,4 +1,4 @@
-"""`report.html`: the page of a comparison, without a network and without scripts."""
+"""`report.html`: the page of a comparison, without a network."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ..papers.model import Chart, Claim, Decision, Figure, Reproduction
 from ..papers.predicted import PREDICTION, choice_text, sentence
 from ..system import units
 from ..verbs import catalogue
-from . import charts, colours, column, figures, prose
+from . import charts, colours, column, figures, headline, prose
 from .tables import breakable
 from .templates import template
 
@@ -31,6 +31,7 @@ def render(reproduction: Reproduction) -> str:
     figure_of = {claim: figure.id for figure in reversed(reproduction.figures) for claim in figure.claims}
     return template("reproduction.html").render(
         reproduction=reproduction,
+        said=headline.of_reproduction(reproduction),
         papers=[_paper(reproduction, name, claims, figure_of) for name in reproduction.papers],
         runs=units.count_of(sum(figure.runs for figure in reproduction.figures), "simulation"),
         deviations=prose.html(reproduction.deviations),
