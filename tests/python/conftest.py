@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shlex
 import signal
@@ -26,6 +27,10 @@ from counterpoint.runs.executor import worker
 
 hypothesis.settings.register_profile("counterpoint", deadline=None)
 hypothesis.settings.load_profile("counterpoint")  # no test fails because a computer is busy
+
+_AXE = Path(__file__).parents[2] / "target/axe/node_modules/axe-core/axe.min.js"
+_VIOLATIONS = """async () => (await axe.run({resultTypes: ["violations"]})).violations
+    .map(({id, nodes}) => `${id}, ${nodes.length} times: ${nodes[0].html.slice(0, 200)}`)"""
 
 _LONGEST_FIRST = (
     "test_tutorial.py",
@@ -226,6 +231,50 @@ class Opened:
             assert box["width"] > 200
             assert box["height"] > 80
         return shown.count()
+
+    def accessible(self) -> None:
+        """Nothing in it keeps readers out, as axe-core sees it, whatever the colours."""
+        if not _AXE.exists():
+            pytest.skip(f"no {_AXE.name}: `make test-site` installs it")
+        self.tab.evaluate(_AXE.read_text())
+        assert self.tab.evaluate(_VIOLATIONS) == []
+
+    def sorted_by(self, region: str, column: str) -> list[str]:
+        """The cells of a column of the first table of that name, after a click on its head."""
+        table = self.tab.get_by_role("region", name=region, exact=True).first.get_by_role("table")
+        table.get_by_role("button", name=column, exact=True).click()
+        heads = [head.strip() for head in table.locator("thead th").all_inner_texts()]
+        return table.locator(f"tbody td:nth-child({heads.index(column) + 1})").all_inner_texts()
+
+    def told(self) -> str:
+        """What the box says that tells of a mark."""
+        return self.tab.locator(".tip.shown").inner_text()
+
+    def marks_are_told(self) -> None:
+        """The marks of the first chart tell what they are, to the pointer and to the keys."""
+        figure = self.tab.locator("figure.drawn").first
+        marks = figure.locator(".role-mark:is(.mark-rect, .mark-symbol) > [aria-label]:visible")
+        named = [mark.get_attribute("aria-label") for mark in marks.all()]
+        assert len(named) > 1
+        marks.last.hover()  # no other one lies on it
+        assert self.told() == named[-1]
+        self.tab.mouse.move(0, 0)
+        assert self.tab.locator(".tip.shown").count() == 0
+        figure.focus()
+        for name in named[:2]:
+            self.tab.keyboard.press("ArrowRight")
+            assert self.told() == name
+        self.tab.keyboard.press("End")
+        assert self.told() == named[-1]
+        self.tab.keyboard.press("Escape")
+        assert self.tab.locator(".tip.shown").count() == 0
+
+    def downloads(self, number: int = 0) -> tuple[str, list[dict[str, str]]]:
+        """The name and the rows of the file that a link to the data of a chart gives."""
+        with self.tab.expect_download() as begun:
+            self.tab.locator(".download > *:visible").nth(number).click()
+        with Path(begun.value.path()).open(encoding="utf-8", newline="") as file:
+            return begun.value.suggested_filename, list(csv.DictReader(file))
 
     def close(self) -> None:
         assert [url for url in self._requested if not url.startswith("data:")] == [self._page.as_uri()]

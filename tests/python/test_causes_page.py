@@ -154,3 +154,21 @@ def test_the_page_fits_its_reader(
     tab = open_page(cp.write_crash_page(replace(verdict, causes=(cause(source),)), tmp_path), width).tab
     assert tab.locator("li.lost .text").inner_text().strip() == "record->value = value;"
     assert tab.locator("li.lost .mark.lost").inner_text() == "stored here, and lost"
+
+
+@pytest.mark.engine
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_begins_with_the_cause_of_most_memories(
+    open_page: OpenPage, verdict: Crash, source: Path, tmp_path: Path, scheme: str
+) -> None:
+    one = cause(source)
+    far = replace(one.lost[0], file="other", offset=0x1000)
+    many = replace(verdict, causes=(replace(one, count=1), replace(one, lost=(one.lost[0], far))))
+    opened = open_page(cp.write_crash_page(many, tmp_path), 390, scheme)
+    assert opened.tab.locator("main > *").nth(1).inner_text() == (
+        "3 memories that a crash may leave fail, because a flush is not completed in time (log.c:2). "
+        "It is one of 2 causes."
+    )
+    assert opened.sorted_by("Lines that are lost, cause 2", "line that is lost") == ["other", "pool"]
+    opened.accessible()

@@ -26,7 +26,7 @@ def test_examples_of_pages_are_what_the_pages_show() -> None:
 
 def test_every_folder_of_examples_is_listed() -> None:
     folders = {path.name for path in _FOLDER.iterdir() if path.is_dir()}
-    assert folders == {"champsim", "ci", "design", "embedding", "lines", "sweep"}
+    assert folders == {"champsim", "ci", "design", "embedding", "lines", "notebooks", "sweep"}
     assert all(f"]({name}/" in _PAGE for name in folders)
 
 

@@ -121,8 +121,8 @@ def test_runs_of_several_machines_are_told_apart_and_never_compared() -> None:
     assert base["relative_latency"].to_list() == [1.0, 1.0]
     page = cp.write_report(frame, "out").read_text()
     assert '<p class="lead">Machines differ: secpm, easy-pm.' in page
-    assert page.count('<th scope="col">machine</th>') == 2
-    assert page.count("<td>easy-pm</td>") == 2
+    assert page.count('<th scope="col" class="words">machine</th>') == 2
+    assert page.count('<td class="words">easy-pm</td>') == 2
     assert [words in page for words in ("1 core, machine secpm</h2>", "1 core, machine easy-pm</h2>")] == [True, True]
 
 
@@ -174,7 +174,7 @@ def test_a_sweep_over_machines_says_so_and_has_them_as_a_column() -> None:
     assert report.machines == ("small", "secpm")
     assert sorted(report.frame()["machine"].unique()) == ["secpm", "small"]
     assert lead().startswith("Machines differ: small, secpm;")
-    assert '<th scope="col">machine</th>' in Path("out/sweep.html").read_text()
+    assert '<th scope="col" class="words">machine</th>' in Path("out/sweep.html").read_text()
 
 
 def test_a_store_of_an_older_version_shows_that_machines_differ(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,8 +183,8 @@ def test_a_store_of_an_older_version_shows_that_machines_differ(monkeypatch: pyt
     sweep_of({"design": ["unencrypted", "easy-pm"]})
     assert lead().startswith("Machines differ: secpm, easy-pm;")
     page = Path("out/sweep.html").read_text()
-    assert '<th scope="col">machine</th>' in page
-    assert "<td>unencrypted</td><td>secpm</td>" in page
+    assert '<th scope="col" class="words">machine</th>' in page
+    assert '<td class="words">unencrypted</td><td class="words">secpm</td>' in page
 
 
 def test_a_search_judges_all_on_one_machine(cli: Cli) -> None:

@@ -12,9 +12,14 @@ import pytest
 from conftest import OpenPage, backgrounds
 
 import counterpoint as cp
+from counterpoint.contract.printed import Guarantee
 from counterpoint.contract.results import Run
 from counterpoint.report import prepare_folder
+from counterpoint.report.headline import of_comparison
+from counterpoint.system import units
+from counterpoint.verbs import frames, guarantees
 from counterpoint.verbs.comparison import COMPARE_DESIGNS, COMPARE_WORKLOADS, EASY_PM_WORKLOADS
+from counterpoint.verbs.overview import overview
 
 
 def run_of(**asked: Any) -> Run:
@@ -35,7 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_needs_nothing_beside_itself(page: Path) -> None:
     text = page.read_text()
-    assert "<script" not in text
+    assert "<script>" in text and "src=" not in text
     assert "url(" not in text
     addresses = {part.split('"')[0] for part in text.split("http")[1:]}
     assert addresses <= {"://www.w3.org/2000/svg", "://www.w3.org/1999/xlink"}, "names of formats, never fetched"
@@ -115,6 +120,90 @@ def test_persistent_caches_are_compared_by_execution_time(page_of_eadr: Path, pa
     assert text.count("<h2>Throughput by cores") == 1, "1 KiB was run with one core only"
     assert "mJ</td>" in text
     assert "<td>-</td></tr>" in text, "eadr has no shadow cache to recover from"
+
+
+GUARANTEES = [
+    Guarantee(
+        "unencrypted", "hardened", secrecy="none", replay="accepted", crash="holds", crash_points=9, why_not=None
+    ),
+    Guarantee(
+        "write-back", "hardened", secrecy="leaks", replay="accepted", crash="breaks", crash_points=9, why_not=None
+    ),
+    Guarantee("secpm", "hardened", secrecy="holds", replay="accepted", crash="holds", crash_points=9, why_not=None),
+]
+
+
+@pytest.fixture(scope="module")
+def page_of_guarantees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = [run_of(design=one.design, workload=work) for work in ("array", "btree") for one in GUARANTEES]
+    return cp.write_report(cp.frame(runs), tmp_path_factory.mktemp("guarantees"), guarantees=GUARANTEES)
+
+
+@pytest.mark.browser
+def test_the_page_begins_with_its_answer_and_the_table_of_the_screen(
+    open_page: OpenPage, page_of_guarantees: Path
+) -> None:
+    tab = open_page(page_of_guarantees).tab
+    runs = [run_of(design=one.design, workload=work) for work in ("array", "btree") for one in GUARANTEES]
+    over = overview(frames.compared(runs), GUARANTEES)
+    assert tab.locator("main > *").nth(1).inner_text() == of_comparison(frames.compared(runs), over).text
+    table = tab.locator("#overview table")
+    rows = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
+    assert rows == [[row.design, *row.cells] for row in over.rows]
+    heads = [head.strip() for head in table.locator("th").all_inner_texts()]
+    assert heads == ["design", "latency", "lines", "bytes", "lifetime", "secrecy", "replay", "crash"]
+    assert " ".join(guarantees.told().split()) in tab.locator("#overview").inner_text()
+
+
+def test_without_guarantees_the_page_has_costs_alone(page_by_cores: Path, page_of_logs: Path) -> None:
+    costs = page_of_logs.read_text()
+    assert "What designs cost, hw-log = 1, means over the workloads." in costs and "secrecy" not in costs
+    assert 'id="overview"' not in page_by_cores.read_text(), "costs are of one setting"
+
+
+@pytest.mark.browser
+def test_tables_are_sorted_by_their_heads(open_page: OpenPage, page_of_guarantees: Path) -> None:
+    opened = open_page(page_of_guarantees)
+    for _ in range(2):
+        table = opened.tab.locator("#overview table")
+        label = opened.tab.locator("#overview .scroll").get_attribute("aria-label") or ""
+        cells = opened.sorted_by(label, "latency")
+        up = table.locator("th[aria-sort]").get_attribute("aria-sort") == "ascending"
+        assert cells == sorted(cells, key=float, reverse=not up) and len(set(cells)) == 3
+    assert opened.sorted_by(label, "secrecy") == ["holds", "leaks", "plaintext"]
+    shown = opened.sorted_by("Figures, 1 KiB transactions, 1 core", "latency")
+    assert shown == sorted(shown, key=lambda cell: float(cell.split()[0]) * units.SCALES.get(cell.split()[1], 1))
+    opened.tab.locator("th button").first.focus()
+    opened.tab.keyboard.press("Enter")
+    assert opened.tab.locator("#overview th").first.get_attribute("aria-sort") == "ascending"
+
+
+@pytest.mark.browser
+def test_marks_tell_their_values(open_page: OpenPage, page_of_guarantees: Path) -> None:
+    open_page(page_of_guarantees).marks_are_told()
+    open_page(page_of_guarantees, 390).marks_are_told()
+
+
+@pytest.mark.browser
+def test_the_data_of_a_chart_are_downloaded(open_page: OpenPage, page_of_guarantees: Path) -> None:
+    opened = open_page(page_of_guarantees)
+    name, rows = opened.downloads()
+    assert name == "latency.csv"
+    frame = cp.frame([run_of(design=one.design, workload="btree") for one in GUARANTEES])
+    found = {row["design"]: float(row["relative_latency"]) for row in rows if row["workload"] == "btree"}
+    assert found == dict(frame.select("design", "relative_latency").iter_rows())
+    assert {row["workload"] for row in rows} == {"array", "btree", "mean"}
+    name, rows = opened.downloads(1)
+    assert name == "writes.csv" and "relative_counter_writes" in rows[0]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["page_of_guarantees", "page_of_eadr"])
+def test_everybody_can_read_the_page(
+    open_page: OpenPage, request: pytest.FixtureRequest, name: str, scheme: str
+) -> None:
+    open_page(request.getfixturevalue(name), 390, scheme).accessible()
 
 
 @pytest.mark.usefixtures("fake")

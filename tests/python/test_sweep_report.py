@@ -69,7 +69,7 @@ def test_a_sweep_without_an_axis_of_numbers_has_bars(page: Callable[[str], Path]
     text = page(name).read_text()
     assert text.count("<figure") == figures
     assert "<bars>" not in text, "a name is text, not markup"
-    assert "<script" not in text
+    assert "<script>" in text and "src=" not in text
     assert "url(" not in text
     assert "counterpoint report &#39;&lt;x&gt;&#39;" in text
 
@@ -78,6 +78,38 @@ def test_a_sweep_without_an_axis_of_numbers_has_bars(page: Callable[[str], Path]
 @pytest.mark.parametrize("width", [1200, 380])
 def test_page_is_readable_in_a_browser(page: Callable[[str], Path], open_page: OpenPage, width: int) -> None:
     assert open_page(page("lines"), width).drawings() == 8, "each chart once, wide or narrow"
+
+
+@pytest.mark.browser
+def test_the_page_begins_with_what_its_first_chart_shows(page: Callable[[str], Path], open_page: OpenPage) -> None:
+    tab = open_page(page("lines"), 390).tab
+    said = tab.locator("main > *").nth(1).inner_text()
+    assert said.startswith("From tx_size 64 B to 1 KiB, unencrypted has ") and " and secpm has " in said
+    assert said.endswith("16 runs of 48 could not be computed.")
+    bars = open_page(page("bars")).tab.locator(".headline").inner_text()
+    assert bars.startswith("Of 2 designs, unencrypted ") and "lowest latency" in bars
+    failed = open_page(page("failed")).tab.locator(".headline").inner_text()
+    assert failed == "No point of this sweep has a figure. 2 runs of 2 could not be computed."
+
+
+@pytest.mark.browser
+def test_its_charts_and_tables_answer(page: Callable[[str], Path], open_page: OpenPage) -> None:
+    opened = open_page(page("lines"))
+    opened.marks_are_told()
+    name, rows = opened.downloads()
+    assert name == "latency_by_tx_size.csv"
+    assert {(row["panel"], row["series"]) for row in rows} == {
+        (work, design) for work in ("array", "btree") for design in ("unencrypted", "secpm")
+    }
+    sizes = opened.sorted_by("Points", "tx_size")
+    assert sizes == ["64 B"] * 16 + ["100 B"] * 16 + ["1 KiB"] * 16, "by what they mean, not by their letters"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["lines", "bars"])
+def test_everybody_can_read_the_page(page: Callable[[str], Path], open_page: OpenPage, name: str, scheme: str) -> None:
+    open_page(page(name), 390, scheme).accessible()
 
 
 def test_the_command_draws_the_sweep_that_is_named(

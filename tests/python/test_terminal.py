@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 from conftest import Cli
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.table import Table
 from waiting import on_a_terminal
 
 import samples
+from counterpoint.cli import console
 from counterpoint.system import units
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("undrawn")]
@@ -120,3 +125,42 @@ def test_a_terminal_gets_only_what_the_program_means(name: str, furnished: Path)
         assert "\x1b[" in text, "this is a terminal"
         assert _is_harmless(text), text
         assert units.printable(name).split("/")[-1][:12] in text, text
+
+
+def _printed(table: Table, width: int) -> list[str]:
+    out = console._Console(width=width, file=io.StringIO(), markup=False, highlight=False)
+    with out.capture() as captured:
+        out.print(table)
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    assert all(len(line) <= width for line in lines)
+    return lines
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 10**9), min_size=1, max_size=9), min_size=1, max_size=4).filter(
+        lambda rows: len({len(row) for row in rows}) == 1
+    ),
+    st.integers(40, 100),
+)
+def test_no_number_is_cut_however_narrow_the_terminal(rows: list[list[int]], width: int) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("design", no_wrap=True)
+    for place in range(len(rows[0])):
+        table.add_column(f"figure_{place}", justify="right", no_wrap=place % 2 == 0)
+    table.add_column("outcome")
+    for number, row in enumerate(rows):
+        table.add_row(f"d{number}", *(units.number(each) for each in row), "beaten by one and another design")
+    lines = _printed(table, width)
+    for number, row in enumerate(rows):
+        cells = [cell for line in lines if line.split()[:1] == [f"d{number}"] for cell in line.split()[1:]]
+        assert [cell for cell in cells if cell[0].isdigit()] == [units.number(each) for each in row]
+    assert "…" not in "".join(lines)
+    assert " ".join(lines).count("figure_0") == 1, "each column stands once"
+
+
+def test_a_table_that_fits_is_left_as_it_is() -> None:
+    table = Table("", "words", box=None, pad_edge=False)
+    table.add_column("n", justify="right")
+    table.add_row("x", "some words", "1,000")
+    assert _printed(table, 80) == _printed(table, 20) == ["   words           n", "x  some words  1,000"]
+    assert _printed(table, 16)[-1].split() == ["x", "1,000"], "beside its design, in a table of its own"

@@ -68,7 +68,11 @@ def compare(
         from ..report import write_report
 
         page = write_report(
-            frames.frame(runs, chosen), out, command=shlex.join(["counterpoint", *sys.argv[1:]]), recoveries=costs
+            frames.frame(runs, chosen),
+            out,
+            command=shlex.join(["counterpoint", *sys.argv[1:]]),
+            recoveries=costs,
+            guarantees=known,
         )
         screen.note(f"report: {page}")
     if runs:

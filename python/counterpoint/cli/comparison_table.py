@@ -26,7 +26,7 @@ from ..verbs.frames import (
 )
 from ..verbs.interval import Estimate
 from .kind_table import by_kind
-from .overview_table import overview
+from .overview_table import overview_table
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def comparison(rows: Sequence[Row], guarantees: Sequence[Guarantee] = ()) -> Ren
     if guarantees and len(settings) == 1:
         ((_, tx_size, cores), group) = settings[0]
         parts.append(Text(_setting(group, tx_size, cores), style="bold"))
-    parts += overview(rows if len(settings) == 1 else [], rows, guarantees)
+    parts += overview_table(rows, guarantees)
     further = (*(_LOG_MEASURES if "hardware-logged" in forms else ()), *(_EADR_MEASURES if eadr else ()))
     for (_, tx_size, cores), group in settings:
         parts.append(Text(_setting(group, tx_size, cores), style="bold"))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..contract.options import SceneOptions
+from ..contract.printed import Guarantee
 from ..contract.request import part
 from ..contract.results import Crash, RecoveryCost, Run
 from ..system.files import prepare_folder, write_json, write_text
@@ -40,6 +41,7 @@ def write_report(
     *,
     command: str | None = None,
     recoveries: Sequence[RecoveryCost] = (),
+    guarantees: Sequence[Guarantee] = (),
 ) -> Path:
     """Writes `report.html`, and its first charts as `compare.svg`, into a folder; returns the path of the page.
 
@@ -48,6 +50,7 @@ def write_report(
         folder: created if it is missing.
         command: the command line that reproduces it, shown in the page.
         recoveries: what the recovery of the designs costs, of one memory each; shown if there are any.
+        guarantees: what the designs guarantee; shown beside what they cost if it is known.
 
     Raises:
         InputError: the folder cannot be written to.
@@ -57,7 +60,7 @@ def write_report(
 
     path = prepare_folder(folder)
     write_text(path / "compare.svg", picture.draw(frame))
-    return write_text(path / "report.html", page.render(frame, command, recoveries))
+    return write_text(path / "report.html", page.render(frame, command, recoveries, guarantees))
 
 
 def write_sweep_page(

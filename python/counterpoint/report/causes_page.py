@@ -14,7 +14,7 @@ from ..contract.results import Cause, Crash, Place
 from ..system import units
 from ..system.paths import file_and_line
 from ..verbs import catalogue
-from . import colours
+from . import colours, headline
 from .crash_page import outcome
 from .templates import template
 
@@ -84,8 +84,9 @@ def render(verdict: Crash) -> str:
     return template("causes.html").render(
         verdict=verdict,
         outcome=outcome(verdict),
+        said=headline.of_causes(verdict, [title for _, title in causes]),
         facts=_facts(verdict),
-        causes=[(cause, title, tuple(listings(cause))) for cause, title in causes[:SHOWN]],
+        causes=[(cause, title, tuple(listings(cause)), _lost(cause)) for cause, title in causes[:SHOWN]],
         number=units.number,
         total=len(causes),
         reproduce=[violation.reproduce for violation in verdict.violations[:1]],
@@ -116,6 +117,11 @@ def listings(cause: Cause) -> Iterator[Listing]:
             yield Listing(file, tuple(_lines(source, marked)), ())
     if unknown:
         yield Listing("", (), tuple(dict.fromkeys(unknown)))
+
+
+def _lost(cause: Cause) -> list[tuple[str, ...]]:
+    """The lines that are lost, as cells."""
+    return [(line.file, f"{line.offset:#x}", str(line.thread), line.missing) for line in cause.lost]
 
 
 def _marked(cause: Cause) -> Iterator[tuple[Place, Mark]]:

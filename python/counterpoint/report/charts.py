@@ -16,7 +16,7 @@ import polars as pl
 
 from ..system import units
 from ..verbs.frames import steps
-from ..verbs.interval import estimate
+from ..verbs.interval import Estimate, estimate
 from . import colours
 
 FONT = "Helvetica, Arial, sans-serif"
@@ -56,6 +56,21 @@ COUNTER_WRITES = (
 )
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A chart of a page.
+
+    Attributes:
+        drawings: it, wide and narrow.
+        file: the name of the file of its data, without its ending.
+        data: an address that has them as CSV.
+    """
+
+    drawings: list[str]
+    file: str
+    data: str
+
+
 def writes_of(table: pl.DataFrame) -> tuple[Part, ...]:
     """The parts of writes: those of every design, and those that one of these designs has."""
     return (*WRITES, *(part for part in _PROTECTION if any(table[part.column])))
@@ -68,9 +83,9 @@ def drawable(table: pl.DataFrame, columns: Iterable[str]) -> bool:
 
 def bars(table: pl.DataFrame, column: str, colour_of: dict[str, str], *, wide: bool) -> str:
     """A bar per design and workload, coloured by design, with a rule at 1."""
-    shown = points(table, [column]).rename({column: "value"})
+    shown = _told(points(table, [column]).rename({column: "value"}))
     colour = alt.Color("design:N", scale=_scale(colour_of), legend=None)
-    return _svg(_facets(shown, [colour], list(colour_of), wide=wide, labels=True, rule=True))
+    return _svg(_facets(shown, [colour, _TOLD], list(colour_of), wide=wide, labels=True, rule=True))
 
 
 def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bool = True) -> str:
@@ -78,10 +93,12 @@ def stacks(table: pl.DataFrame, parts: tuple[Part, ...], *, wide: bool, rule: bo
     shown = (
         points(table, [part.column for part in parts])
         .unpivot(index=["workload", "design", "half"], variable_name="part")
+        .with_columns(pl.col("part").replace({part.column: part.name for part in parts}).alias("of"))
         .with_columns(pl.col("part").replace({part.column: str(i) for i, part in enumerate(parts)}))
     )
+    shown = _told(shown.with_columns(pl.lit(None).cast(pl.Float64).alias("half")), "of").with_columns(shown["half"])
     scale = _scale({str(i): part.colour for i, part in enumerate(parts)})
-    encodings = [alt.Color("part:N", scale=scale, legend=None), alt.Order("part:N")]
+    encodings = [alt.Color("part:N", scale=scale, legend=None), alt.Order("part:N"), _TOLD]
     designs = table["design"].unique(maintain_order=True).to_list()
     return _svg(_facets(shown, encodings, designs, wide=wide, labels=False, rule=rule))
 
@@ -90,7 +107,7 @@ def lines(
     table: pl.DataFrame, axis: Literal["cores", "tx_size"], column: str, colour_of: dict[str, str], *, wide: bool
 ) -> str:
     """A line per design over numbers of cores or transaction sizes, for every workload and their mean."""
-    shown = _with_ends(points_along(table, axis, column), ["workload", "design", "step"])
+    shown = _told(_with_ends(points_along(table, axis, column), ["workload", "design", "step"]), "step")
     places = shown["step"].unique(maintain_order=True).to_list()
     works = shown["workload"].unique(maintain_order=True).to_list()
     size = {"width": _width(len(works)), "height": 210} if wide else {"width": _NARROW, "height": 190}
@@ -104,7 +121,8 @@ def lines(
         color=alt.Color("design:N", scale=_scale(colour_of), legend=None),
     )
     intervals = [_intervals(base, "y")] if shown["high"].count() else []
-    layers = alt.layer(base.mark_line(), base.mark_point(filled=True, opacity=1, size=28), *intervals, data=shown)
+    dots = base.mark_point(filled=True, opacity=1, size=28).encode(_TOLD)
+    layers = alt.layer(base.mark_line(), dots, *intervals, data=shown)
     if wide:
         return _svg(layers.properties(**size).facet(column=alt.Column("workload:N", sort=works, title=None)))
     return _svg(layers.properties(**size).facet(row=alt.Row("workload:N", sort=works, title=None)))
@@ -155,6 +173,26 @@ def _whole_means(table: pl.DataFrame, places: list[str], columns: list[str]) -> 
     return table.group_by(places, maintain_order=True).agg(whole)
 
 
+_TOLD = alt.Description("told:N")
+"""What a mark says when it is pointed at."""
+
+
+def _told(shown: pl.DataFrame, *more: str) -> pl.DataFrame:
+    """With what each mark says: its design, workload and further columns, and its value."""
+
+    def said(row: dict[str, Any]) -> str:
+        where = ", ".join([row["design"], *(row[name] for name in ("workload", *more))])
+        return f"{where}: {value_told(row['value'], row['half'])}"
+
+    told = [said(row) for row in shown.iter_rows(named=True)]
+    return shown.with_columns(pl.Series("told", told, dtype=pl.String))
+
+
+def value_told(value: float | None, half: float | None) -> str:
+    """A value of a chart, with half of its interval if it has one."""
+    return units.figure(value) if value is None or half is None else Estimate(value, half).shown(units.figure)
+
+
 def _scale(colour_of: dict[str, str]) -> alt.Scale:
     return alt.Scale(domain=list(colour_of), range=list(colour_of.values()))
 
@@ -198,7 +236,9 @@ def _facets(
     if rule:
         # One line for each plot, not one for each bar in it.
         once = alt.Chart().transform_aggregate(bars="count()", groupby=["workload"])
-        layers.append(once.mark_rule(color=colours.MUTED, strokeDash=[3, 3]).encode(**{value: alt.datum(1)}))
+        layers.append(
+            once.mark_rule(aria=False, color=colours.MUTED, strokeDash=[3, 3]).encode(**{value: alt.datum(1)})
+        )
     several = bool(shown["high"].count())
     if several:
         layers.append(_intervals(base, value))

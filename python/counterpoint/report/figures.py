@@ -20,6 +20,7 @@ from ..papers.model import Chart, Mark
 from ..system import units
 from ..verbs import catalogue
 from . import charts, colours
+from .tables import csv_text, data_link
 
 Spec = dict[str, Any]
 """A chart in the words of Vega-Lite."""
@@ -130,6 +131,20 @@ def draw(chart: Chart, *, wide: bool, colour_of: Mapping[str, str] | None = None
     together = {**dress(), "vconcat": rows(chart, WIDE if wide else NARROW, colour_of), "spacing": SPACING}
     svg: str = vl_convert.vegalite_to_svg(drawable(together))
     return svg
+
+
+def drawn(chart: Chart, file: str, colour_of: Mapping[str, str] | None = None) -> charts.Drawn:
+    """A chart of a page, with its data in a file of that name."""
+    both = [draw(chart, wide=wide, colour_of=colour_of) for wide in (True, False)]
+    header = ["panel", chart.x_title or "place", "series", chart.y_title, "half of interval", "source"]
+    known = [(chart.marks, "measured"), (chart.line, chart.line_title), (chart.published, "published")]
+    data = [
+        (mark.panel, mark.x, mark.series, mark.value, mark.half, source)
+        for marks, source in known
+        for mark in marks
+        if mark.value is not None
+    ]
+    return charts.Drawn(both, file, data_link(csv_text(header, data)))
 
 
 def rows(chart: Chart, form: Form, colour_of: Mapping[str, str] | None = None) -> list[Spec]:
@@ -276,12 +291,22 @@ def _number(value: float) -> str:
 
 def _table(marks: Iterable[Mark], panel: str) -> pl.DataFrame:
     shown = [
-        (mark.x, mark.series, mark.value, *_interval(mark))
+        (mark.x, mark.series, _told(mark), mark.value, *_interval(mark))
         for mark in marks
         if mark.panel == panel and mark.value is not None
     ]
+    words = dict.fromkeys(("x", "series", "told"), pl.String)
     numbers = dict.fromkeys(("value", "low", "high"), pl.Float64)
-    return pl.DataFrame(shown, schema={"x": pl.String, "series": pl.String, **numbers}, orient="row")
+    return pl.DataFrame(shown, schema={**words, **numbers}, orient="row")
+
+
+_TOLD = alt.Description("told:N")
+"""What a mark says when it is pointed at."""
+
+
+def _told(mark: Mark) -> str:
+    where = ", ".join(filter(None, (mark.series, mark.panel, mark.x)))
+    return f"{where}: {charts.value_told(mark.value, mark.half)}"
 
 
 def _in_order(chart: Chart, table: pl.DataFrame) -> pl.DataFrame:
@@ -314,7 +339,9 @@ def _panel(
     y = alt.Y("value:Q", scale=_value_scale(axes.left), axis=side)
     layers = [*_shapes(chart, name, x, y, colour_of, width), *_published(chart, name, x, y, colour_of)]
     if chart.rule is not None:
-        dashes = alt.Chart(pl.DataFrame({"value": [chart.rule]})).mark_rule(color=colours.MUTED, strokeDash=[4, 3])
+        dashes = alt.Chart(pl.DataFrame({"value": [chart.rule]})).mark_rule(
+            aria=False, color=colours.MUTED, strokeDash=[4, 3]
+        )
         layers.append(dashes.encode(y=y))
     if name:
         layers.append(_heading(name, width))
@@ -385,14 +412,18 @@ def _shapes(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: Mapping[str,
     if chart.kind == "line":
         base = alt.Chart(_in_order(chart, table)).encode(x=x, y=y, color=colour)
         line = base.mark_line(strokeWidth=2).encode(order="order:Q")
-        return [line, base.mark_point(filled=True, opacity=1, size=34), *_error_bars(chart, table, x, y)]
+        return [line, base.mark_point(filled=True, opacity=1, size=34).encode(_TOLD), *_error_bars(chart, table, x, y)]
     if isinstance(chart, Stack):
         order = {series: place for place, series in enumerate(chart.series)}
         ranked = table.with_columns(pl.col("series").replace_strict(order, default=None).alias("order"))
-        stacked = alt.Chart(ranked).mark_bar().encode(x=x, y=y.copy().stack("zero"), color=colour, order="order:Q")
+        stacked = (
+            alt.Chart(ranked)
+            .mark_bar()
+            .encode(x=x, y=y.copy().stack("zero"), color=colour, order="order:Q", description=_TOLD)
+        )
         return [stacked, *_error_bars(chart, _table(_wholes(chart), name), x, y)]
     beside = _beside(chart)
-    bars = alt.Chart(table).mark_bar().encode(x=x, y=y, xOffset=beside, color=colour)
+    bars = alt.Chart(table).mark_bar().encode(x=x, y=y, xOffset=beside, color=colour, description=_TOLD)
     errors = _error_bars(chart, table, x, y)
     longest = max((len(_number(value)) for value in _values(chart.marks)), default=0)
     if width / max(1, _places(chart) + len(chart.xs)) < max(_BAR_LABELLED, _LETTER * longest):
@@ -430,7 +461,7 @@ def _beside(chart: Chart) -> alt.XOffset:
 def _published(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: Mapping[str, str]) -> list[alt.Chart]:
     """Hollow diamonds: over its bar, or in the middle of its place where it is of no one bar."""
     layers = []
-    table = _table(chart.published, name)
+    table = _table(chart.published, name).with_columns(pl.concat_str(pl.lit("published: "), "told").alias("told"))
     for own in (True, False):
         some = table.filter(pl.col("series").is_in(list(chart.series)) == own)
         if not some.height:
@@ -442,7 +473,7 @@ def _published(chart: Chart, name: str, x: alt.X, y: alt.Y, colour_of: Mapping[s
             scale = alt.Scale(domain=list(chart.series), range=[colour_of[series] for series in chart.series])
             diamonds = diamonds.encode(stroke=alt.Stroke("series:N", scale=scale, legend=None))
         offset = {"xOffset": _beside(chart)} if own and chart.kind == "bar" else {}
-        layers.append(diamonds.encode(x=x, y=y, **offset))
+        layers.append(diamonds.encode(x=x, y=y, description=_TOLD, **offset))
     return layers
 
 
@@ -459,11 +490,10 @@ def _black_line(chart: Chart, name: str, x: alt.X, axes: _Axes, *, shown: bool) 
         tickCount=5,
         **_format(axes.right),
     )
-    base = alt.Chart(_in_order(chart, _table(chart.line, name))).encode(
-        x=x, y=alt.Y("value:Q", scale=_value_scale(axes.right), axis=side)
-    )
+    said = _table(chart.line, name).with_columns(pl.concat_str(pl.lit(f"{chart.line_title}: "), "told").alias("told"))
+    base = alt.Chart(_in_order(chart, said)).encode(x=x, y=alt.Y("value:Q", scale=_value_scale(axes.right), axis=side))
     line = base.mark_line(color=colours.TEXT, strokeWidth=1.5).encode(order="order:Q")
     circles = base.mark_point(
         shape="circle", size=36, stroke=colours.TEXT, strokeWidth=1.5, fill=colours.BACKGROUND, opacity=1
     )
-    return [line, circles]
+    return [line, circles.encode(_TOLD)]

@@ -1,4 +1,4 @@
-"""`report.html`: the page of a comparison, without a network and without scripts."""
+"""`report.html`: the page of a comparison, without a network."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any, Literal
 
 import polars as pl
 
+from ..contract.printed import Guarantee
 from ..contract.results import RecoveryCost
 from ..system import units
 from ..verbs.frames import Row, along, grouped, rests_on, seeds_told, without_writes
 from ..verbs.interval import Estimate, estimate
-from . import charts, colours, compared
+from ..verbs.overview import overview
+from . import charts, colours, compared, headline
+from .tables import csv_text, data_link
 from .templates import template
 
 _TABLE_COLUMNS = {
@@ -54,8 +57,20 @@ _EADR_COLUMNS = {
 """Further charts for designs whose caches lie in the persistence domain (sepencr, section V)."""
 
 
-def render(frame: pl.DataFrame, command: str | None, recoveries: Sequence[RecoveryCost] = ()) -> str:
-    """The page of a comparison; `command` is the command line that reproduces it, `recoveries` what recovery costs."""
+def render(
+    frame: pl.DataFrame,
+    command: str | None,
+    recoveries: Sequence[RecoveryCost] = (),
+    guarantees: Sequence[Guarantee] = (),
+) -> str:
+    """The page of a comparison.
+
+    Args:
+        frame: its runs.
+        command: the command line that reproduces it.
+        recoveries: what recovery costs.
+        guarantees: what the designs guarantee.
+    """
     colour_of = colours.of_designs(frame)
     forms = compared.forms(frame)
     logged, eadr = forms["logged"], forms["eadr"]
@@ -65,6 +80,7 @@ def render(frame: pl.DataFrame, command: str | None, recoveries: Sequence[Recove
     columns |= (_LOG_COLUMNS if logged else {}) | (_EADR_COLUMNS if eadr else {})
     columns = {column: title for column, title in columns.items() if frame[column].count()}
     points = frame.group_by("machine", "tx_size", "cores", maintain_order=True)
+    over = overview(frame.to_dicts(), guarantees)
     return template("page.html").render(
         execution_times=_execution_times(frame, colour_of) if eadr else [],
         scalings=[_scaling(group, colour_of, _on(group, frame)) for group in compared.along(frame, "cores")],
@@ -84,6 +100,9 @@ def render(frame: pl.DataFrame, command: str | None, recoveries: Sequence[Recove
         counter_legend=[(part.name, part.colour) for part in charts.COUNTER_WRITES],
         columns=list(columns.values()),
         recovery=_recovery(recoveries),
+        over=over,
+        over_rows=[[row.design, *row.cells] for row in over.rows],
+        said=headline.of_comparison(frame.to_dicts(), over),
     )
 
 
@@ -118,10 +137,7 @@ def _execution_times(frame: pl.DataFrame, colour_of: dict[str, str]) -> list[dic
             found.append(
                 {
                     "title": f"Execution time by {compared.AXES[axis]}" + (f", {fixed}" if fixed else ""),
-                    "drawings": [
-                        charts.lines(group, axis, "relative_execution_time", colour_of, wide=wide)
-                        for wide in (True, False)
-                    ],
+                    "drawn": _lines(group, axis, "relative_execution_time", colour_of),
                     "along": compared.AXES[axis],
                     "steps": places,
                     "rows": [
@@ -141,7 +157,7 @@ def _scaling(group: pl.DataFrame, colour_of: dict[str, str], on: str) -> dict[st
     return {
         "title": ", ".join(filter(None, ("Throughput by cores", size, on))),
         "start": _step("cores", counts[0]),
-        "drawings": [charts.lines(group, "cores", "scaled_throughput", colour_of, wide=wide) for wide in (True, False)],
+        "drawn": _lines(group, "cores", "scaled_throughput", colour_of),
         "cores": [_step("cores", count) for count in counts],
         "rows": [
             [design, block.workload, *map(_ratio, over_start), *map(_ratio, over_same)]
@@ -149,6 +165,20 @@ def _scaling(group: pl.DataFrame, colour_of: dict[str, str], on: str) -> dict[st
             for design, (over_start, over_same) in block.rows
         ],
     }
+
+
+def _lines(
+    group: pl.DataFrame, axis: Literal["cores", "tx_size"], column: str, colour_of: dict[str, str]
+) -> charts.Drawn:
+    drawings = [charts.lines(group, axis, column, colour_of, wide=wide) for wide in (True, False)]
+    points = charts.points_along(group, axis, column).rename({"value": column, "step": axis})
+    return charts.Drawn(drawings, f"{column}_by_{axis}", _data(points))
+
+
+def _data(points: pl.DataFrame) -> str:
+    """The points of a chart as CSV, in a link."""
+    named = points.rename({"half": "half_of_interval"})
+    return data_link(csv_text(named.columns, named.iter_rows()))
 
 
 def _step(axis: Literal["cores", "tx_size"], step: int) -> str:
@@ -169,7 +199,7 @@ def _section(
             both = [charts.stacks(shown, measure.parts, wide=wide, rule=measure.rule) for wide in (True, False)]
         else:
             both = [charts.bars(shown, measure.column, colour_of, wide=wide) for wide in (True, False)]
-        drawn[measure.name] = both
+        drawn[measure.name] = charts.Drawn(both, measure.name, _data(charts.points(shown, measure.columns)))
     return {
         "notes": without_writes(group.to_dicts()),
         "drawn": drawn,

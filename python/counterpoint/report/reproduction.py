@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup, escape
-
 from ..papers import declared
-from ..papers.model import Chart, Claim, Decision, Figure, Reproduction, Table
+from ..papers.model import Chart, Claim, Decision, Figure, Reproduction
 from ..papers.predicted import PREDICTION, choice_text, sentence
 from ..system import units
 from ..verbs import catalogue
-from . import colours, column, figures, prose
+from . import charts, colours, column, figures, headline, prose
+from .tables import breakable
 from .templates import template
-
-_NUMBER = re.compile(r"[-+<>~]?\d[\d.,]*( ± \d[\d.,]*)?( ?[%\w]{1,4})?|-|")
-"""A cell that is empty or a number, with or without an interval and a unit."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +22,7 @@ class _Drawn:
     title: str
     label: str
     legend: list[figures.Entry]
-    drawings: list[str]
+    drawn: charts.Drawn
 
 
 def render(reproduction: Reproduction) -> str:
@@ -36,6 +31,7 @@ def render(reproduction: Reproduction) -> str:
     figure_of = {claim: figure.id for figure in reversed(reproduction.figures) for claim in figure.claims}
     return template("reproduction.html").render(
         reproduction=reproduction,
+        said=headline.of_reproduction(reproduction),
         papers=[_paper(reproduction, name, claims, figure_of) for name in reproduction.papers],
         runs=units.count_of(sum(figure.runs for figure in reproduction.figures), "simulation"),
         deviations=prose.html(reproduction.deviations),
@@ -86,12 +82,12 @@ def _figure(figure: Figure, claims: dict[str, Claim], colour_of: dict[str, str])
                 title=chart.title,
                 label=_label(figure, chart),
                 legend=[] if shared else legend,
-                drawings=[figures.draw(chart, wide=wide, colour_of=colour_of) for wide in (True, False)],
+                drawn=figures.drawn(chart, f"{figure.id}{f'-{place}' if place > 1 else ''}", colour_of),
             )
-            for chart, legend in zip(figure.charts, legends, strict=True)
+            for place, (chart, legend) in enumerate(zip(figure.charts, legends, strict=True), 1)
         ],
         "claims": [claims[name] for name in figure.claims if name in claims],
-        "tables": [_table(table) for table in figure.tables],
+        "tables": figure.tables,
     }
 
 
@@ -111,28 +107,11 @@ def _design_colours(reproduction: Reproduction, paper: str) -> dict[str, str]:
     return of_design | {name: of_design[design] for design, name in names.items()}
 
 
-def _table(table: Table) -> dict[str, Any]:
-    """A table, and which of its columns hold words."""
-    columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.header)
-    words = [not all(_NUMBER.fullmatch(cell) for cell in column) for column in columns]
-    return {
-        "title": table.title,
-        "header": list(zip(table.header, words, strict=True)),
-        "rows": table.rows,
-        "words": words,
-    }
-
-
 def _decision(decision: Decision) -> dict[str, Any]:
     return {
-        "key": _breakable(decision.key),
+        "key": breakable(decision.key),
         "value": choice_text(decision.value),
         "start": choice_text(decision.start) if decision.start != decision.value else "",
         "range": ("; " if isinstance(decision.value, dict) else ", ").join(map(choice_text, decision.range)),
         "reason": prose.inline(decision.reason),
     }
-
-
-def _breakable(path: str) -> Markup:
-    """A path that may break after a point or between words."""
-    return Markup(re.sub(r"([._])", r"\1<wbr>", str(escape(path))))

@@ -9,12 +9,15 @@ from typing import Any
 from ..contract.request import literal
 from ..searches.files import command
 from ..searches.front import vector
-from ..searches.outcome import REASONS_MAX, SearchReport
+from ..searches.goals import Objective
+from ..searches.outcome import REASONS_MAX, Reference, SearchReport
+from ..searches.rules import Rule
 from ..searches.space import PART, Value
 from ..searches.verdict import Judged
 from ..system import units
 from ..verbs import catalogue
-from . import colours
+from . import colours, headline
+from .tables import csv_text, data_link
 from .templates import template
 
 REFUTED_MAX = 200
@@ -26,32 +29,86 @@ _DRAWN_MAX = 3000
 
 def render(report: SearchReport) -> str:
     """The page of a search."""
+    drawn = picture(report) if report.front else {"axes": [], "points": []}
     # "<" cannot end the script in which the document lies.
-    document = json.dumps(picture(report), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    document = json.dumps(drawn, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     goals = report.goals
     refuted = [one for one in report.judged if one.counterexample is not None and one.state == "refuted"]
     return template("search.html").render(
         report=report,
+        said=headline.of_search(report),
         facts=_facts(report),
         picture=document,
-        objectives=[(one.figure, "lower" if one.sign > 0 else "higher") for one in goals.objectives],
-        figures=report.goals.figures,
-        front=[row(report, one) for one in report.front],
+        data=_data(drawn),
+        objectives=[(one.figure, _better(one)) for one in goals.objectives],
+        columns=["no.", "design", *goals.figures, "crash points", "others with these figures", "built in as", "file"],
+        front=[_of_front(report, place, one) for place, one in enumerate(report.front, 1)],
         commands=[command(report, one, "designs") for one in report.front[:1]],
-        steps=[(one.candidate.name, other.candidate.name, _changes(changed)) for one, other, changed in report.steps()],
-        rules=sorted(report.rules, key=lambda rule: -len(rule.covers)),
-        refuted=refuted[:REFUTED_MAX],
+        steps=[
+            (str(place), str(place + 1), _changes(changed)) for place, (_, _, changed) in enumerate(report.steps(), 1)
+        ],
+        rules=[
+            (str(rule), units.number(len(rule.covers)), units.number(rule.tested), _seen(rule))
+            for rule in sorted(report.rules, key=lambda rule: -len(rule.covers))
+        ],
+        refuted=_refuted(report, refuted[:REFUTED_MAX]),
+        shown=min(len(refuted), REFUTED_MAX),
         refutations=len(refuted),
-        reasons=[(why, units.number(many)) for why, many in report.points.refused.items()][:REASONS_MAX],
-        unfit=report.unfit.items(),
-        sets=_sets,
-        references=report.references,
-        number=units.figure,
+        reasons=[(units.number(many), why) for why, many in report.points.refused.items()][:REASONS_MAX],
+        unfit=list(report.unfit.items()),
+        references=[_reference(report, one) for one in report.references],
         count=units.number,
         engine=catalogue.engine_version(),
         colours=colours,
         dark_rules=colours.dark_rules(".drawn"),
     )
+
+
+def _better(objective: Objective) -> str:
+    return "lower" if objective.sign > 0 else "higher"
+
+
+def _of_front(report: SearchReport, place: int, one: Judged) -> list[str]:
+    shown = row(report, one)
+    counts = [shown["points"], shown["equals"]]
+    return [str(place), report.names.of(one.candidate), *shown["figures"], *counts, shown["designs"], shown["name"]]
+
+
+def _reference(report: SearchReport, one: Reference) -> list[str]:
+    return [
+        one.design,
+        *(units.figure(one.judged.figures.get(name)) for name in report.goals.figures),
+        report.names.in_words(report.outcome_of(one)),
+    ]
+
+
+def _seen(rule: Rule) -> str:
+    return rule.example.explanation if rule.example else ""
+
+
+def _refuted(report: SearchReport, some: Sequence[Judged]) -> list[tuple[str, str, list[tuple[str, str, str]]]]:
+    """Candidates that do not survive, by the rule that each breaks, the most frequent rule first.
+
+    Of each rule its name, how many candidates break it, and of each its name, what happens, and the command.
+    """
+    by_rule: dict[str, list[tuple[str, str, str]]] = {}
+    for one in some:
+        if one.counterexample is not None:
+            shown = one.counterexample
+            cells = (report.names.of(one.candidate), shown.explanation, shown.command)
+            by_rule.setdefault(shown.rule, []).append(cells)
+    ranked = sorted(by_rule.items(), key=lambda each: -len(each[1]))
+    return [(rule, units.count_of(len(rows), "candidate"), rows) for rule, rows in ranked]
+
+
+def _data(drawn: Mapping[str, Any]) -> str:
+    """The points of the picture as CSV, in a link."""
+    rows = (
+        (point["name"], point["kind"], point["as"], *point["at"], point["told"], point["id"])
+        for point in drawn["points"]
+    )
+    header = ["design", "kind", "built in as", *drawn["axes"], "differs from the base in", "candidate"]
+    return data_link(csv_text(header, rows))
 
 
 def _facts(report: SearchReport) -> dict[str, str]:
@@ -104,18 +161,19 @@ def _value(value: Value | None) -> str:
 
 
 def picture(report: SearchReport) -> dict[str, Any]:
-    """What the picture draws: axes, and points with what is told of them."""
+    """What the picture draws: axes with what is better, and points with what is told of them."""
     objectives = report.goals.objectives
     shown = {one.candidate for kept in report.front for one in (kept, *report.equals(kept))}
     others = [one for one in report.judged if one.figures and not one.excess and one.candidate not in shown]
     best = [min(values) for values in zip(*(vector(one, objectives) for one in report.front), strict=True)]
     others.sort(key=lambda one: _distance(vector(one, objectives), best))
-    drawn = [*((one, "front") for one in report.front), *((one, "other") for one in others[:_DRAWN_MAX])]
     held = [one for one in report.references if one.judged.state == "holds"]
     return {
         "axes": [one.figure for one in objectives],
+        "better": [_better(one) for one in objectives],
         "points": [
-            *(_point(report, one, kind, _sets(one)) for one, kind in drawn),
+            *(_point(report, one, "front") | {"label": str(place)} for place, one in enumerate(report.front, 1)),
+            *(_point(report, one, "other") for one in others[:_DRAWN_MAX]),
             *(_point(report, one.judged, "reference", one.design) for one in held),
         ],
     }
@@ -126,17 +184,19 @@ def _distance(place: Sequence[float], best: Sequence[float]) -> float:
     return sum(value / (abs(low) or 1.0) for value, low in zip(place, best, strict=True))
 
 
-def _point(report: SearchReport, one: Judged, kind: str, told: str) -> dict[str, Any]:
+def _point(report: SearchReport, one: Judged, kind: str, design: str = "") -> dict[str, Any]:
     values = [one.figures.get(each.figure) for each in report.goals.objectives]
-    names = ", ".join(report.names_of(one))
+    further = f"; not tested further, because it is {report.names.in_words(one.why)}"
     return {
         "kind": kind,
-        "name": told if kind == "reference" else one.candidate.name,
+        "id": one.candidate.name,
+        "name": design or report.names.of(one.candidate),
+        "label": design,
         "at": values,
         "shown": [units.figure(value) for value in values],
-        "told": told if kind != "reference" else "a built-in design",
-        "as": names if kind != "reference" else "",
+        "told": "a built-in design" if design else _sets(one),
+        "as": "" if design else ", ".join(report.names_of(one)),
         "covered": f"{units.number(one.crash_points)} power failures survived, "
         f"{one.tiers_passed} of {len(report.tiers)} kinds of tests passed, no counterexample"
-        + (f"; not tested further, because it is {one.why}" if one.state == "passed over" else ""),
+        + (further if one.state == "passed over" else ""),
     }

@@ -1,4 +1,4 @@
-"""`sweep.html`: the page of a sweep, without a network and without scripts.
+"""`sweep.html`: the page of a sweep, without a network.
 
 Each axis of numbers gets charts of the main measures over it; a sweep without one gets bars. Where runs differ in more
 than a chart can show, its points are means, and the page says over what.
@@ -19,7 +19,7 @@ from ..runs.store import Failure, Store, Sweep
 from ..system import units
 from ..verbs.frames import rests_on, without_writes
 from ..verbs.interval import SEEDS_MAX, estimate
-from . import charts, colours, column, figures
+from . import charts, colours, column, figures, headline
 from .templates import template
 
 ROWS_MAX = 500
@@ -70,6 +70,7 @@ def render(store: Store, name: str | None, command: str | None) -> str:
     failures = store.failures(sweep.name)
     return template("sweep.html").render(
         sweep=sweep,
+        said=_headline(rows, sweep, measures),
         sections=[_section(rows, sweep, axes, measures) for axes in _drawn_over(rows, sweep) if measures],
         machines=_machines(rows, sweep),
         facts=_facts(rows, sweep, failures, store),
@@ -93,10 +94,14 @@ def of_paper(store: Store, name: str | None = None) -> list[column.Figure]:
     """
     sweep, rows, measures = _read(store, name)
     return [
-        column.Figure("_by_".join([measure.title.lower(), *axes[:1]]), chart)
+        column.Figure(_file(measure, axes), chart)
         for axes in _drawn_over(rows, sweep)
         for measure, chart in _drawn(rows, sweep, axes, measures)
     ]
+
+
+def _file(measure: _Measure, axes: Sequence[str]) -> str:
+    return "_by_".join([measure.title.lower(), *axes[:1]])
 
 
 def table(store: Store, name: str, most: int) -> tuple[list[str], list[list[str]]]:
@@ -183,7 +188,7 @@ def _drawn_over(rows: pl.DataFrame, sweep: Sweep) -> list[tuple[str, ...]]:
 
 def _section(rows: pl.DataFrame, sweep: Sweep, axes: Sequence[str], measures: Sequence[_Measure]) -> dict[str, Any]:
     """Charts of all measures over one axis, or as bars where there is none."""
-    over = [axis for axis in _several(rows, sweep) if axis not in {*_panels_and_colour(rows, sweep), *axes}]
+    over = _over(rows, sweep, axes)
     drawn = _drawn(rows, sweep, axes, measures)
     return {
         "title": f"By {' and '.join(axes)}" if axes else "Figures",
@@ -193,11 +198,37 @@ def _section(rows: pl.DataFrame, sweep: Sweep, axes: Sequence[str], measures: Se
             {
                 "title": one.title,
                 "note": f"{one.axis[:1].upper()}{one.axis[1:]}; {one.better} is better.",
-                "drawings": [figures.draw(chart, wide=wide) for wide in (True, False)],
+                "drawn": figures.drawn(chart, _file(one, axes)),
             }
             for one, chart in drawn
         ],
     }
+
+
+def _headline(rows: pl.DataFrame, sweep: Sweep, measures: Sequence[_Measure]) -> headline.Headline:
+    """What the first chart shows, and what it leaves out; over what its points are means stands above it."""
+    failed = rows["failure"].count()
+    left = f" {units.count_of(failed, 'run')} of {units.number(sweep.points)} could not be computed." if failed else ""
+    axes = _drawn_over(rows, sweep)[0]
+    drawn = _drawn(rows, sweep, axes, measures)
+    if not drawn:
+        return headline.Headline(f"No point of this sweep has a figure.{left}")
+    one, chart = drawn[0]
+    _, colour = _panels_and_colour(rows, sweep)
+    title = one.title.lower()
+    said = (
+        headline.of_line(chart, title, " and ".join(axes))
+        if chart.kind == "line"
+        else headline.of_bars(
+            chart, title, one.better, "designs" if colour == "design" else f"values of {colour}", one.cell
+        )
+    )
+    return headline.Headline(f"{said}{left}")
+
+
+def _over(rows: pl.DataFrame, sweep: Sweep, axes: Sequence[str]) -> list[str]:
+    """The axes over which points of charts are means."""
+    return [axis for axis in _several(rows, sweep) if axis not in {*_panels_and_colour(rows, sweep), *axes}]
 
 
 def _panels_and_colour(rows: pl.DataFrame, sweep: Sweep) -> tuple[str | None, str | None]:

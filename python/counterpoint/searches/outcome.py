@@ -14,10 +14,12 @@ from ..contract.printed import document
 from ..contract.request import literal
 from ..system import units
 from ..system.shown import Shown
+from ..verbs import catalogue
 from .document import BuiltIn, FoundCandidate, Learned, OnFront, Refusal, Refusals, SearchDocument, Unfit
 from .front import dominates, front, vector
 from .goals import Goals
 from .judge import plainness
+from .naming import Names
 from .rules import Rule
 from .space import Value, differences
 from .verdict import Judged
@@ -147,6 +149,16 @@ class SearchReport(Shown):
         """Figures that goals name and no candidate has that was measured."""
         measured = [one.figures for one in self.judged if one.figures]
         return [name for name in self.goals.figures if measured and all(each.get(name) is None for each in measured)]
+
+    @cached_property
+    def names(self) -> Names:
+        """What candidates are called by the parts that they are made of."""
+        space = self.goals.space
+        known = {one.design: one.judged.candidate.parts for one in self.references if one.judged.candidate.parts}
+        base = units.name_of(space.base)
+        of_base = known.get(base) or catalogue.effective_parts(space.base, variant=space.variant)
+        # The design that the space builds on comes first.
+        return Names({base: of_base, **known}, (one.candidate for one in self.judged))
 
     def names_of(self, judged: Judged) -> list[str]:
         """The built-in designs with the parts of a candidate."""

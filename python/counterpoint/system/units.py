@@ -13,6 +13,13 @@ from typing import TypeGuard
 NOTHING = "-"
 """Stands for a value that there is not."""
 
+_SIZES = {"TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
+_TIMES = {"s": 1e9, "ms": 1e6, "µs": 1e3}
+_LONG_TIMES = {"h": 3.6e12, "min": 6e10}
+
+SCALES: dict[str, float] = {**_SIZES, **_TIMES, **_LONG_TIMES, "%": 0.01}
+"""What one of each unit is in bytes, in nanoseconds or as a share; of units that are not here, 1."""
+
 _QUOTED_MAX = 100
 _NOT_ASCII = re.compile("[^\n -~]")
 
@@ -26,7 +33,7 @@ def size(value: object) -> str:
     """Bytes in the largest binary unit that leaves a whole number."""
     if not isinstance(value, int):
         return str(value)
-    for scale, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+    for unit, scale in _SIZES.items():
         if value and value % scale == 0:
             return f"{value // scale} {unit}"
     return f"{value} B"
@@ -82,7 +89,7 @@ def time(nanoseconds: float | None) -> str:
     """A duration in the unit that leaves one to three digits before the point."""
     if not _known(nanoseconds):
         return NOTHING
-    for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+    for unit, scale in _TIMES.items():
         if nanoseconds >= scale:
             return f"{nanoseconds / scale:.2f} {unit}"
     return f"{nanoseconds:.0f} ns"
@@ -91,7 +98,7 @@ def time(nanoseconds: float | None) -> str:
 def duration(nanoseconds: float | None) -> str:
     """A duration like `time`, from a minute on in minutes and from an hour on in hours."""
     if _known(nanoseconds):
-        for scale, unit in ((3.6e12, "h"), (6e10, "min")):
+        for unit, scale in _LONG_TIMES.items():
             if nanoseconds >= scale:
                 return f"{nanoseconds / scale:,.2f} {unit}"
     return time(nanoseconds)
