@@ -22,6 +22,8 @@ its answers Python types::
 
     cp.litmus(["torn-pair"]).verdicts
 
+    cp.prove("secpm", operations=3).holds
+
     cp.sweep("sweep.toml").frame()
 
 This face has what is called. Types of results are in `counterpoint.contract.results`, types of options in
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from .verbs.frames import frame
     from .verbs.lines import is_line_trace, replay_lines
     from .verbs.litmus_suite import litmus, litmus_tests
+    from .verbs.proofs import prove
     from .verbs.recorder import record
     from .verbs.recoveries import recovery
     from .verbs.version import __version__
@@ -115,6 +118,7 @@ else:
             "verbs.frames": ("frame",),
             "verbs.lines": ("is_line_trace", "replay_lines"),
             "verbs.litmus_suite": ("litmus", "litmus_tests"),
+            "verbs.proofs": ("prove",),
             "verbs.recorder": ("record",),
             "verbs.recoveries": ("recovery",),
             "verbs.version": ("__version__",),
@@ -148,6 +152,7 @@ __all__ = [
     "litmus_tests",
     "machines",
     "parts",
+    "prove",
     "record",
     "recovery",
     "replay",

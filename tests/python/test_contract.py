@@ -69,6 +69,7 @@ def test_documents_are_what_their_schemas_say(tmp_path: Path) -> None:
         ),
         ("Crash", cp.crash("write-back", trace, machine="small", recover="false {pool}", no_preflight=True).to_dict()),
         ("Crash", cp.crash("bbe", "array", fault="incr-counter", nested=True, **small).to_dict()),
+        ("Proof", cp.prove("write-back", operations=3, lines=1).to_dict()),
         ("Check", cp.check(trace).to_dict()),
         ("Check", cp.check(trace, design="secpm").to_dict()),
         ("RecoveryCost", cp.recovery(["osiris"], memory="1GiB")[0].to_dict()),
