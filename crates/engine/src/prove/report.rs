@@ -141,6 +141,5 @@ pub struct ProofReport {
     /// Disagreements between the auditors and a real boot: faults of this program, not of the design.
     pub internal_errors: Vec<String>,
     /// The cost of the proof.
-    #[schemars(with = "ProofHost")]
     pub host: ProofHost,
 }

@@ -47,7 +47,7 @@ pub(super) const TIMINGS: [Timing; 5] = [
     },
     Timing {
         name: "small-counters",
-        meaning: "minor counters of one bit: every other write of a line re-encrypts the page, of which only written lines",
+        meaning: "minor counters of one bit: every other write of a line re-encrypts its page (without MACs, only lines that were written)",
         sets: &["counters.minor_bits=1", "counters.reencrypt_unwritten=false"],
         apart: false,
     },
