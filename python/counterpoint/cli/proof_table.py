@@ -21,7 +21,9 @@ def proof(found: Proof) -> RenderableType:
     subject = f"{found.design} ({found.variant}) on {found.machine}, seed {found.seed}"
     if found.fault is not None:
         subject += f", {found.fault} switched off"
-    head = Panel(Text(sentence(found)), title=Text(subject), title_align="left", border_style=_colour(found), expand=False)
+    head = Panel(
+        Text(sentence(found)), title=Text(subject), title_align="left", border_style=_colour(found), expand=False
+    )
     errors = [Text(error, style="bold red") for error in found.internal_errors]
     shown = [part for one in found.counterexamples for part in _counterexample(one)]
     return Group(head, _lengths(found), Text(""), _timings(found), Text(""), Text(found.coverage), *errors, *shown)
@@ -30,7 +32,9 @@ def proof(found: Proof) -> RenderableType:
 def sentence(found: Proof) -> str:
     """The verdict in a sentence."""
     lines = max(len(group) for group in found.groups)
-    programs = f"{units.number(found.programs)} programs of up to {found.operations} operations over up to {lines} lines"
+    programs = (
+        f"{units.number(found.programs)} programs of up to {found.operations} operations over up to {lines} lines"
+    )
     points = units.count_of(found.crash_points, "crash", "es")
     if found.nested_points:
         points += f", {units.number(found.nested_points)} more during recovery"

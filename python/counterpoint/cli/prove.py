@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import typer
 
@@ -20,30 +20,19 @@ if TYPE_CHECKING:
 @options.takes(ProveOptions, but=("machine", "workers"))
 def prove(
     design: options.DesignName,
-    machine: Annotated[
-        str | None,
-        typer.Option("--machine", metavar="NAME|FILE.toml", help="The machine; default small, which a few operations fill."),
-    ] = None,
-    workers: Annotated[
-        int,
-        typer.Option(
-            "--workers",
-            metavar="N",
-            parser=options.whole_number,
-            help="Programs judged at a time, at most one per processor; 0 (default) is one per processor.",
-        ),
-    ] = 0,
+    own_machine: options.SmallMachine = None,
+    at_a_time: options.Workers = 0,
     out: options.Out = None,
     as_json: options.Json = False,
     **given: Unpack[ProveOptions],
 ) -> None:
     """Try every small program, and prove or refute that no power failure in any of them loses or leaks anything."""
-    options.check_workers(workers)
+    options.check_workers(at_a_time)
     if out is not None:
         from ..system.files import prepare_folder
 
         prepare_folder(out)
-    given |= {"machine": machine, "workers": workers}
+    given |= {"machine": own_machine, "workers": at_a_time}
     interrupted = False
     try:
         with screen.progress(f"proving {design}") as progress:
