@@ -15,6 +15,7 @@ OPERATIONS, LINES = 3, 1
 """Bound of the programs of the table of verdicts."""
 
 _QUICK = ("machine", "apart")
+_SLOW = ("slow-writes",)
 _OVERFLOWS = ("small-counters",)
 
 FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -56,7 +57,7 @@ FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "mac-address": ("sepencr-tree", {"lines": 2, "attack": ["all"], "steps": ["store", "evict"]}),
     "mac-counter": (
         "bbe-tree",
-        {"lines": 2, "attack": ["all"], "steps": ["store", "evict"], "timings": ("slow-writes",)},
+        {"lines": 2, "attack": ["all"], "steps": ["store", "evict"], "timings": _SLOW},
     ),
     "node-mac": ("strict-counter-tree", {"operations": 1, "attack": ["all"]}),
     "mac-with-data": ("rebuild", {}),

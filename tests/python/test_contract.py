@@ -181,7 +181,7 @@ def test_an_option_is_stated_in_one_file_that_people_write() -> None:
     # Lists of them, and options of other commands with the same flag.
     folder = "python/counterpoint/cli"
     assert stated == {
-        f"{folder}/options.py": {"tx_size", "cores", "workers"},
+        f"{folder}/options.py": {"tx_size", "cores", "workers", "machine"},
         f"{folder}/calibrate.py": {"seed"},
         f"{folder}/crash.py": {"by_line"},
     }

@@ -86,7 +86,12 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
         ),
         ("check", options.CheckOptions, _SHOWN - {"out"} | {"trace", "design", "output_format"} | _REVIEW, ()),
         ("recovery", options.RecoveryOptions, {"as_json", "designs"}, ()),
-        ("prove", options.ProveOptions, {"design", "out", "as_json"}, ()),
+        (
+            "prove",
+            options.ProveOptions,
+            {"design", "out", "as_json", "own_machine", "at_a_time"},
+            ("machine", "workers"),
+        ),
         ("annotations", options.AnnotationOptions, _SUBJECT | {"as_json"}, ("allow_truncated",)),
         (
             "compare",

@@ -32,9 +32,8 @@ def proof(found: Proof) -> RenderableType:
 def sentence(found: Proof) -> str:
     """The verdict in a sentence."""
     lines = max(len(group) for group in found.groups)
-    programs = (
-        f"{units.number(found.programs)} programs of up to {found.operations} operations over up to {lines} lines"
-    )
+    programs = units.count_of(found.programs, "program")
+    programs += f" of up to {found.operations} operations over up to {units.count_of(lines, 'line')}"
     points = units.count_of(found.crash_points, "crash", "es")
     if found.nested_points:
         points += f", {units.number(found.nested_points)} more during recovery"
@@ -45,7 +44,7 @@ def sentence(found: Proof) -> str:
         return f"No verdict: interrupted after {programs}, which hold {tried}."
     if not found.failing:
         return f"No verdict: of {programs} none fails, but the auditors disagree with a boot."
-    return f"Does not hold: {units.number(found.failing)} of {programs} fail {tried}."
+    return f"Does not hold: of {programs}, {units.number(found.failing)} fail {tried}."
 
 
 def _colour(found: Proof) -> str:
@@ -75,7 +74,8 @@ def _timings(found: Proof) -> Table:
 def _counterexample(one: CounterExample) -> Iterable[RenderableType]:
     again = "" if one.nested_event is None else f", again after step {one.nested_event} of the recovery"
     programs = units.count_of(one.programs, "program")
-    title = f"{one.rule.replace('_', ' ')}: {programs}; the smallest, timing {one.timing}: power lost after event {one.crash_event}"
+    smallest = f"the smallest, timing {one.timing}: power lost after event {one.crash_event}"
+    title = f"{one.rule.replace('_', ' ')}: {programs}; {smallest}"
     yield Text("")
     yield Text(title + again, style="bold red")
     for step in one.program.split("; "):
