@@ -152,6 +152,13 @@ GROUPS = (
         "MachineOptions",
         but=("top",),
     ),
+    Group(
+        "ProveOptions",
+        "prove",
+        "The options of `prove`: those of `MachineOptions`, and these.",
+        "`cp.prove`",
+        "MachineOptions",
+    ),
     Group("RecoveryOptions", "recovery", "The options of `recovery`.", "`cp.recovery`", but=("measure",)),
     Group(
         "SceneOptions",

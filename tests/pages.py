@@ -22,6 +22,7 @@ import contract
 import counterpoint as cp
 import file_tables
 import page_tables
+import proof_tables
 import report_types
 import tutorial
 from counterpoint.cli import app, crash_table
@@ -206,10 +207,13 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
             ("crash-legal-states", "recovery-causes", "RecoveryCause"),
             ("crash-legal-states", "nested", "NestedRecoveries"),
             ("crash", "shrunk", "Shrunk"),
+            ("proof", "keys", "Proof"),
         )
     },
     ("docs/integrity.md", "battery"): page_tables.battery,
     ("docs/litmus.md", "counters-before-data"): page_tables.counters_before_data,
+    ("docs/proof.md", "places"): proof_tables.places,
+    ("docs/proof.md", "timings"): proof_tables.timings,
     ("docs/wear.md", "leveling"): page_tables.leveling,
     ("docs/wear.md", "interruption"): page_tables.interruption,
     ("docs/wear.md", "flips"): page_tables.flips,
@@ -219,6 +223,8 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
 
 LONG: Mapping[tuple[str, str], Callable[[], str]] = {
     ("docs/integrity.md", "means"): page_tables.means,
+    ("docs/proof.md", "proofs"): proof_tables.proofs,
+    ("docs/proof.md", "faults"): proof_tables.faults,
 }
 """The parts that take too long for a test."""
 

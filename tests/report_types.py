@@ -49,6 +49,7 @@ MODULES = (
     ),
     Module("lines", "What the replay of a trace of memory lines measured. Durations are in ns.", ("LineRun",)),
     Module("verdicts", "The auditors' verdicts on crashes.", ("Crash",)),
+    Module("proofs", "Verdicts over all small programs.", ("Proof",)),
     Module(
         "catalogue",
         "What there is: designs, workloads, machines, and mechanisms that can be switched off.",
@@ -60,7 +61,7 @@ MODULES = (
 
 _PARTS = {("Run", "stats"): "Stats"}
 """Figures of a document that have a type of their own, without a key of their own in it."""
-_DOCUMENTS = frozenset({"Run", "LineRun", "Crash", "Check", "RecoveryCost"})
+_DOCUMENTS = frozenset({"Run", "LineRun", "Crash", "Proof", "Check", "RecoveryCost"})
 """The types that keep the document that they were made from."""
 
 

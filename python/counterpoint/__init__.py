@@ -22,6 +22,8 @@ its answers Python types::
 
     cp.litmus(["torn-pair"]).verdicts
 
+    cp.prove("secpm", operations=3).holds
+
     cp.sweep("sweep.toml").frame()
 
 This face has what is called. Types of results are in `counterpoint.contract.results`, types of options in
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     from .verbs.lines import is_line_trace, replay_lines
     from .verbs.litmus_suite import litmus, litmus_tests
     from .verbs.over_time import over_time
+    from .verbs.proofs import prove
     from .verbs.recorder import record
     from .verbs.recoveries import recovery
     from .verbs.version import __version__
@@ -117,6 +120,7 @@ else:
             "verbs.lines": ("is_line_trace", "replay_lines"),
             "verbs.litmus_suite": ("litmus", "litmus_tests"),
             "verbs.over_time": ("over_time",),
+            "verbs.proofs": ("prove",),
             "verbs.recorder": ("record",),
             "verbs.recoveries": ("recovery",),
             "verbs.version": ("__version__",),
@@ -151,6 +155,7 @@ __all__ = [
     "machines",
     "over_time",
     "parts",
+    "prove",
     "record",
     "recovery",
     "replay",

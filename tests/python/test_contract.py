@@ -69,6 +69,7 @@ def test_documents_are_what_their_schemas_say(tmp_path: Path) -> None:
         ),
         ("Crash", cp.crash("write-back", trace, machine="small", recover="false {pool}", no_preflight=True).to_dict()),
         ("Crash", cp.crash("bbe", "array", fault="incr-counter", nested=True, **small).to_dict()),
+        ("Proof", cp.prove("write-back", operations=3, lines=1).to_dict()),
         ("Check", cp.check(trace).to_dict()),
         ("Check", cp.check(trace, design="secpm").to_dict()),
         ("RecoveryCost", cp.recovery(["osiris"], memory="1GiB")[0].to_dict()),
@@ -180,7 +181,7 @@ def test_an_option_is_stated_in_one_file_that_people_write() -> None:
     # Lists of them, and options of other commands with the same flag.
     folder = "python/counterpoint/cli"
     assert stated == {
-        f"{folder}/options.py": {"tx_size", "cores", "workers"},
+        f"{folder}/options.py": {"tx_size", "cores", "workers", "machine"},
         f"{folder}/calibrate.py": {"seed"},
         f"{folder}/crash.py": {"by_line"},
     }

@@ -85,6 +85,8 @@ _RANGES: dict[str, tuple[tuple[str, ...], str, str]] = {
         "512 or 4096 bytes",
         "512 or 4096 bytes",
     ),
+    "--operations": (("prove", "secpm", "--operations", "13"), "from 1 to 12", "1 to 12"),
+    "--lines": (("prove", "secpm", "--lines", "5"), "from 1 to 4", "1 to 4"),
     "--memory": (("recovery", "secpm", "--memory", "32TiB"), "from 64KiB to 16TiB", "64KiB to 16TiB"),
     "--cache": (("recovery", "secpm", "--cache", "2GiB"), "from 64B to 1GiB", "64B to 1GiB"),
     "--seeds": (("reproduce", "secpm", "--seeds", "32"), "from 1 to 31", "1 to 31"),
@@ -115,6 +117,8 @@ _DEFAULTS: dict[str, Callable[[], str]] = {
         f"default {_constant('legal_states/explorer.rs', 'STATES_PER_POINT')}, of a recorded program "
         f"{_constant('recorded_states/explore.rs', 'STATES_PER_POINT')} memories"
     ),
+    "--operations": lambda: f"default {_constant('api/prove.rs', 'OPERATIONS')}",
+    "--lines": lambda: f"default {_constant('api/prove.rs', 'LINES')}",
     "--schedules": lambda: f"default {_constant('api/crash.rs', 'SCHEDULES')}",
     "--recover-timeout": lambda: f"default {_constant('user_recovery/mod.rs', 'TIMEOUT_SECONDS')}",
     "--seeds": lambda: f"default {reproduce.SEEDS}, with --quick 1",

@@ -85,6 +85,7 @@ def test_what_is_no_result_is_not_shown() -> None:
         (cp.replay, options.ReplayOptions),
         (cp.crash, options.CrashOptions),
         (cp.check, options.CheckOptions),
+        (cp.prove, options.ProveOptions),
         (cp.scene, options.SceneOptions),
         (cp.run_matrix, options.CommonOptions),
         (cp.compare, options.CommonOptions),

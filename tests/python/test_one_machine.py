@@ -44,7 +44,7 @@ SEVERAL = {"compare", "replay", "recovery", "litmus", "sweep", "search", "explai
 OF_A_PAPER = {"reproduce", "calibrate"}
 """Commands that take each paper's own machine."""
 
-OF_ONE = {"run", "crash", "check", "annotations", "record", "cite"}
+OF_ONE = {"run", "crash", "prove", "check", "annotations", "record", "cite"}
 LISTS = {"designs", "parts", "workloads", "machines", "faults", "include", "man"}
 
 

@@ -53,6 +53,7 @@ def _known(call: Callable[[str], object], asked: dict[str, Any]) -> set[str]:
         (options.SingleRunOptions, _engine.resolve, _SUBJECT),
         (options.CrashOptions, _engine.crash, _SUBJECT | {"recorder"}),
         (options.SceneOptions, _engine.scene, _SUBJECT),
+        (options.ProveOptions, _engine.prove, {"design"}),
         (options.CheckOptions, _engine.check, {"trace", "design", "top"}),
         (options.RecoveryOptions, _engine.recovery, {"design", "measure"}),
     ],
@@ -85,6 +86,12 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
         ),
         ("check", options.CheckOptions, _SHOWN - {"out"} | {"trace", "design", "output_format"} | _REVIEW, ()),
         ("recovery", options.RecoveryOptions, {"as_json", "designs"}, ()),
+        (
+            "prove",
+            options.ProveOptions,
+            {"design", "out", "as_json", "own_machine", "at_a_time"},
+            ("machine", "workers"),
+        ),
         ("annotations", options.AnnotationOptions, _SUBJECT | {"as_json"}, ("allow_truncated",)),
         (
             "compare",

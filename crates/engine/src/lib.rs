@@ -64,6 +64,7 @@ pub mod message;
 mod output;
 pub mod parts;
 pub mod power;
+mod prove;
 mod recorded_states;
 pub mod recovery;
 mod recovery_cost;

@@ -119,6 +119,13 @@ fn crash(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult
     drive::drive(py, progress, |report, cancel| api::crash(request, report, cancel))
 }
 
+/// Judges every small program, and returns whether all of them hold.
+#[pyfunction]
+#[pyo3(signature = (request, progress=None))]
+fn prove(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    drive::drive(py, progress, |report, cancel| api::prove(request, report, cancel))
+}
+
 /// Checks a recorded program without its recovery.
 #[pyfunction]
 #[pyo3(signature = (request, progress=None))]
@@ -164,6 +171,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(crash, module)?)?;
+    module.add_function(wrap_pyfunction!(prove, module)?)?;
     module.add_function(wrap_pyfunction!(scene, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(recovery, module)?)?;

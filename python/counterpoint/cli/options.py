@@ -155,6 +155,12 @@ Workers: TypeAlias = Annotated[
         help="Simulations at a time, at most one per processor; 0 is one per processor.",
     ),
 ]
+SmallMachine: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--machine", metavar="NAME|FILE.toml", help="The machine; default small, which a few operations fill."
+    ),
+]
 Processes: TypeAlias = Annotated[
     int,
     typer.Option(

@@ -48,6 +48,12 @@ def crash_command(request: Mapping[str, Any]) -> str:
     return command("crash", request["design"], request["workload"], shown)
 
 
+def with_proof_commands(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's report of a proof, with a command instead of each request that shows a violation."""
+    found = [{**one, "reproduce": crash_command(one["reproduce"])} for one in report["counterexamples"]]
+    return {**report, "counterexamples": found}
+
+
 def with_commands(report: Mapping[str, Any]) -> dict[str, Any]:
     """The engine's report of a crash run, with a command instead of each request that shows a violation again.
 

@@ -63,6 +63,40 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
     "recover_folder": ("path", "--recover-dir", "DIR", "Where the temporary folder for {pool} is created."),
     "mark": ("name", "--mark", "TEXT", "Every store must be durable when the program sets this mark."),
     "wrappers": ("names", "--wrapper", "NAME", "A function that only flushes or fences; repeatable."),
+    "operations": ("count", "--operations", "N", "Most operations of a program, 1 to 12; default 3."),
+    "lines": ("count", "--lines", "N", "Most lines of a program, 1 to 4; default 2."),
+    "steps": (
+        "names",
+        "--step",
+        "OPERATION",
+        "Programs have this operation, as in 'store'; repeatable; default all that the design's programs use.",
+    ),
+    "places": (
+        "names",
+        "--places",
+        "LINES",
+        "Programs use these lines, as in 'AB'; repeatable; default those that are usual for --lines.",
+    ),
+    "timings": ("names", "--timing", "TIMING", "Run each program under this timing; repeatable; default all."),
+    "nested": (
+        "flag",
+        "--nested",
+        None,
+        "Cut power again after every step of recovery; with --recover, in a recording of it.",
+    ),
+    "fault": ("name", "--fault", "FAULT", "Switch off a mechanism of the design, see `counterpoint faults`."),
+    "attack": (
+        "names",
+        "--attack",
+        "ATTACK",
+        "Attack the media, while power is off and while the machine runs: all, or a kind; repeatable.",
+    ),
+    "workers": (
+        "count",
+        "--workers",
+        "N",
+        "Threads that judge attacks and failures of recovery; 0 (default) is one per processor.",
+    ),
     "memory": (
         "sizes",
         "--memory",
@@ -83,7 +117,6 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
         "Crash after this event only, counted from 1; of legal states, at this record of the trace.",
     ),
     "schedule": ("count", "--schedule", "N", "Explore this schedule; 0 (default) is the machine's own."),
-    "fault": ("name", "--fault", "FAULT", "Switch off a mechanism of the design, see `counterpoint faults`."),
     "omit_annotations": (
         "counts",
         "--omit-annotations",
@@ -92,12 +125,6 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
     ),
     "from_mark": ("name", "--from-mark", "TEXT", "Crash only after this mark of a recorded program."),
     "to_mark": ("name", "--to-mark", "TEXT", "Crash only before this mark of a recorded program."),
-    "nested": (
-        "flag",
-        "--nested",
-        None,
-        "Cut power again after every step of recovery; with --recover, in a recording of it.",
-    ),
     "nested_depth": ("count", "--nested-depth", "N", "Cut power again N times in a row, 1 to 4."),
     "explore": (
         "name",
@@ -112,12 +139,6 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
         "Classes of legal states to judge at a fence, at least 1; default 50000, of a recorded program 256 memories.",
     ),
     "schedules": ("count", "--schedules", "N", "How many schedules to explore, at least 1; default 16."),
-    "attack": (
-        "names",
-        "--attack",
-        "ATTACK",
-        "Attack the media, while power is off and while the machine runs: all, or a kind; repeatable.",
-    ),
     "attack_every": ("count", "--attack-every", "N", "Attack one of N states and accesses, at least 1; default each."),
     "stages": (
         "flag",
@@ -145,11 +166,5 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
     ),
     "stop_after": ("count", "--stop-after", "N", "Stop after N memories on which the command fails, at least 1."),
     "time_budget": ("count", "--time-budget", "SECONDS", "Stop the exploration after this many seconds, 1 to 604800."),
-    "workers": (
-        "count",
-        "--workers",
-        "N",
-        "Threads that judge attacks and failures of recovery; 0 (default) is one per processor.",
-    ),
 }
 """By the name of an option in calls: its kind of value, its flag, the name of its value, its help."""

@@ -187,6 +187,33 @@ class CheckOptions(MachineOptions, total=False):
     wrappers: Annotated[Iterable[str] | None, check_names]
 
 
+class ProveOptions(MachineOptions, total=False):
+    """The options of `prove`: those of `MachineOptions`, and these.
+
+    Attributes:
+        operations: most operations of a program, 1 to 12; default 3.
+        lines: most lines of a program, 1 to 4; default 2.
+        steps: names of the operations that programs have, as in `"store"`; default all that programs of the design use.
+        places: groups of lines that programs use, as in `"AB"`, instead of those that are usual for `lines`.
+        timings: names of the timings under which each program is run; default all.
+        nested: also cut power again after each step of the recovery from every distinct state.
+        fault: the name of a mechanism of the design to switch off, one of `faults()`.
+        attack: what an attacker does to the media: names of attacks, or `"all"`.
+        workers: how many programs are judged at a time, at most one for each processor; 0 (default) is one for each.
+            The verdict does not depend on it.
+    """
+
+    operations: Annotated[int | None, count]
+    lines: Annotated[int | None, count]
+    steps: Annotated[Iterable[str] | None, check_names]
+    places: Annotated[Iterable[str] | None, check_names]
+    timings: Annotated[Iterable[str] | None, check_names]
+    nested: Annotated[bool, flag]
+    fault: Annotated[str | None, check_name]
+    attack: Annotated[Iterable[str] | None, check_names]
+    workers: Annotated[int | None, count]
+
+
 class RecoveryOptions(TypedDict, total=False):
     """The options of `recovery`.
 

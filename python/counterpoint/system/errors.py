@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..contract.results import Crash, LineRun, Run
+    from ..contract.results import Crash, LineRun, Proof, Run
     from ..runs.sweeps import SweepReport
     from ..verbs.annotation_checks import Annotations
     from ..verbs.litmus_suite import LitmusReport
@@ -21,6 +21,7 @@ class Interrupted(KeyboardInterrupt):
         verdict: for a crash run, the verdict over the points tried so far.
         annotations: for a check of annotations, the verdicts over those that were finished.
         litmus: for litmus tests, the report over the rows that were finished.
+        proof: for a proof, the verdict over the programs that were judged.
         sweep: for a sweep, the report so far; what was finished is in its store.
     """
 
@@ -32,6 +33,7 @@ class Interrupted(KeyboardInterrupt):
         litmus: LitmusReport | None = None,
         sweep: SweepReport | None = None,
         lines: Sequence[LineRun] = (),
+        proof: Proof | None = None,
     ) -> None:
         """Keeps what was finished."""
         super().__init__("interrupted")
@@ -41,3 +43,4 @@ class Interrupted(KeyboardInterrupt):
         self.litmus = litmus
         self.sweep = sweep
         self.lines = list(lines)
+        self.proof = proof

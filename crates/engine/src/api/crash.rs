@@ -91,7 +91,7 @@ fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_
     if let Some(recovery) = &mut call.recovery {
         recovery.keep_nothing();
     }
-    if request.shrink.unwrap_or(exploration.plan == CrashPlan::All) && !run.source.is_trace() {
+    if request.shrink.unwrap_or(exploration.plan == CrashPlan::All) && run.source.is_workload() {
         let mut of_design = |config: &RunConfig, exploration: &Exploration| {
             call.explore_on(config, &run.design, exploration, Reach::AsAsked)
         };
@@ -344,7 +344,7 @@ impl Crash {
     /// What the verdict answers: this request, with the defaults of its run stated, without where and how it is computed.
     fn answered(&self, run: &Opened) -> Self {
         Self {
-            common: self.common.again(&run.config, run.source.is_trace()),
+            common: self.common.again(&run.config, run.source.is_workload()),
             workers: None,
             recover_jobs: None,
             recover_folder: None,
@@ -357,7 +357,7 @@ impl Crash {
     /// A request for this run again, without crash points.
     fn again(&self, run: &Opened) -> Self {
         Self {
-            common: self.common.again(&run.config, run.source.is_trace()),
+            common: self.common.again(&run.config, run.source.is_workload()),
             broken: self.broken.clone(),
             recover: self.recover.clone(),
             recover_prints: self.recover_prints.clone(),

@@ -2,7 +2,7 @@
 //! nothing starts that is not completely described.
 //!
 //! ```text
-//! request (what may be asked, by kind) -> runs | lines | crash | check | recovery -> report
+//! request (what may be asked, by kind) -> runs | lines | crash | prove | check | recovery -> report
 //! ```
 
 mod budget;
@@ -12,6 +12,7 @@ mod crash;
 mod lines;
 mod marks;
 mod named;
+mod prove;
 mod recovery;
 mod reports;
 mod request;
@@ -35,6 +36,7 @@ pub use catalogue::describe;
 pub use check::{annotations, check};
 pub use crash::{crash, scene};
 pub use lines::trace_kind;
+pub use prove::prove;
 pub use recovery::recovery;
 pub use reports::{file_schemas, report_schemas};
 pub use request::schemas;

@@ -5,6 +5,7 @@ use crate::check::CheckReport;
 use crate::config;
 use crate::crash::CrashReport;
 use crate::design;
+use crate::prove::ProofReport;
 use crate::recovery_cost::CostReport;
 use crate::run::LineReport;
 use crate::stats::{RunReport, Stats};
@@ -20,6 +21,7 @@ pub fn report_schemas() -> String {
         "Run": schema::<RunReport>(),
         "Stats": schema::<Stats>(),
         "Crash": schema::<CrashReport>(),
+        "Proof": schema::<ProofReport>(),
         "Check": schema::<CheckReport>(),
         "RecoveryCost": schema::<CostReport>(),
         "LineRun": schema::<LineReport>(),

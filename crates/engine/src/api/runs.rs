@@ -30,10 +30,15 @@ impl Opened {
         let capacity = memory_map::program_capacity(&config.machine, &design, config.cores);
         let source =
             unless_interrupted(cancel, Source::open(&config, design.form, capacity, cancel).map_err(Failure::from))?;
-        if source.is_trace() && config.cores != 1 {
-            return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)).into());
+        if !source.is_workload() && config.cores != 1 {
+            return Err(ConfigError(format!(
+                "cores: {} cores cannot run {}, which has one",
+                config.cores,
+                if source.is_trace() { "a trace" } else { "a program that is written out" }
+            ))
+            .into());
         }
-        let config = if source.is_trace() { RunConfig { warmup: 0, ..config } } else { config };
+        let config = if source.is_workload() { config } else { RunConfig { warmup: 0, ..config } };
         Ok(Self { config, design, source })
     }
 
@@ -46,7 +51,7 @@ impl Opened {
     fn base_key(&self) -> Option<&BaseKey> {
         match &self.source {
             Source::Workload(plan) => Some(plan.base_key()),
-            Source::Trace(..) => None,
+            Source::Trace(..) | Source::Litmus(..) => None,
         }
     }
 }

@@ -136,5 +136,5 @@ pub(crate) fn keep_ledgers(job: &mut Job, source: &Source) -> Option<ProgramFact
             Box::new(Ledger::new(program, core, Arc::clone(&job.base), sender.clone())) as Box<dyn OpSource>
         })
         .collect();
-    Some(ProgramFacts { recovery: Arc::new(recovery), records })
+    Some(ProgramFacts { recovery, records })
 }

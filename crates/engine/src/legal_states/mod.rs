@@ -40,7 +40,7 @@ use crate::run::Source;
 /// Whether the legal states of this run follow from its program and the rules of its hardware. This needs one core, a
 /// recovery that can be run on any state, and caches and a software log that power loss leaves as they are.
 pub(crate) fn explains(config: &RunConfig, design: &Design, source: &Source) -> bool {
-    loses_caches(design) && config.cores == 1 && !source.is_trace()
+    loses_caches(design) && config.cores == 1 && source.is_workload()
 }
 
 /// Whether power loss leaves neither caches nor a log of the hardware.

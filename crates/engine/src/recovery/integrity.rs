@@ -336,6 +336,10 @@ impl<'a> MediaWriter<'a> {
                 blocks.entry(codec.coverage().block(line)).or_default().push(line);
             }
         });
+        if let Some(status) = self.status {
+            // None of the page's lines may have been written yet.
+            blocks.entry(codec.coverage().block(status.page.line(0))).or_default();
+        }
         if integrity.tree.as_ref().is_some_and(|tree| tree.has_table) {
             let listed = self.listed();
             blocks.retain(|id, _| listed.contains(&TreePlace::leaf(*id)));
@@ -343,9 +347,10 @@ impl<'a> MediaWriter<'a> {
         let recovered = blocks.into_iter().filter_map(|(id, mut lines)| {
             // Lines that share a line of MACs come one after another.
             lines.sort_unstable();
-            let page = lines.first()?.page();
+            let first = codec.coverage().line(id, 0);
+            let page = first.page();
             self.tally.borrow_mut().needs_counter(MediaLine::counter(id));
-            let before = self.block(*lines.first()?, codec);
+            let before = self.block(first, codec);
             let mut block = before;
             if let Some(status) = self.status.filter(|status| status.page == page) {
                 codec.increment_major(status.old_major, &mut block);

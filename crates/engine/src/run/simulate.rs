@@ -83,7 +83,7 @@ fn report<O: Observer>(
     let transactions = sum(|stats| stats.transactions);
     let instructions = sum(|stats| stats.instructions);
     let cycles = elapsed as f64 * f64::from(config.machine.core.clock_mhz) / 1e6;
-    let is_trace = source.is_trace();
+    let is_workload = source.is_workload();
     RunReport {
         schema: 1,
         design: design.name.clone(),
@@ -94,8 +94,8 @@ fn report<O: Observer>(
         set_by_design: config.set_by_design.clone(),
         seed: config.seed,
         cores: config.cores,
-        tx_size: (!is_trace).then_some(config.tx_size),
-        footprint: (!is_trace).then_some(config.footprint),
+        tx_size: is_workload.then_some(config.tx_size),
+        footprint: is_workload.then_some(config.footprint),
         config_digest: config_digest(config),
         engine_version: ENGINE_VERSION,
         engine_build: ENGINE_BUILD,

@@ -4,8 +4,9 @@ use super::Session;
 use crate::assembly::Job;
 use crate::config::{Geometry, RunConfig, nearest};
 use crate::kernel::{ConfigError, Failure};
-use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
+use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout, ProgramRecovery};
 use crate::trace::{Omitted, Sites, Trace, TraceSummary};
+use crate::workload::litmus::{Evicting, Litmus, LitmusBase};
 use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,6 +19,8 @@ pub enum Source {
     Workload(Box<Plan>),
     /// A recorded program, and the form in which it is replayed.
     Trace(Box<Trace>, ProgramForm),
+    /// A program that is written out, its form, and how its lines are evicted.
+    Litmus(Litmus, ProgramForm, Evicting),
 }
 
 /// Whose annotations a recorded program has, in the form in which it is replayed.
@@ -59,6 +62,15 @@ impl Source {
             )?;
             return Ok(Source::Workload(Box::new(plan)));
         }
+        if let Some(program) = Litmus::parse(&config.workload)? {
+            if let Some(omission) = config.leave_out {
+                let name = omission.name();
+                return Err(ConfigError(format!(
+                    "leave_out {name}: a program that is written out has nothing to leave out"
+                )));
+            }
+            return Ok(Source::Litmus(program, form, Evicting::of(&config.machine)));
+        }
         let path = Path::new(&config.workload);
         // What is there but is no regular file is refused as a trace.
         if path.exists() {
@@ -94,13 +106,20 @@ impl Source {
         matches!(self, Source::Trace(..))
     }
 
+    /// Whether the workload is a built-in one, whose parameters a run states.
+    pub fn is_workload(&self) -> bool {
+        matches!(self, Source::Workload(_))
+    }
+
     /// Whose annotations a recorded program has; a workload is written with those of its form.
     pub fn annotated(&self) -> Annotated {
         match self {
             Source::Trace(_, ProgramForm::HardwareLogged) => Annotated::ByAssumption,
             Source::Trace(trace, ProgramForm::Annotated) if trace.summary().annotations == 0 => Annotated::ByAssumption,
             Source::Trace(_, ProgramForm::Annotated) => Annotated::ByItself,
-            Source::Trace(_, ProgramForm::Plain | ProgramForm::FlushFree) | Source::Workload(_) => Annotated::Not,
+            Source::Trace(_, ProgramForm::Plain | ProgramForm::FlushFree)
+            | Source::Workload(_)
+            | Source::Litmus(..) => Annotated::Not,
         }
     }
 
@@ -165,7 +184,9 @@ impl Source {
     pub fn watch_sites(&mut self) -> Result<(), ConfigError> {
         match self {
             Source::Trace(trace, _) => trace.watch_sites(),
-            Source::Workload(_) => Err(ConfigError("by_line: only a recorded program has source lines".to_owned())),
+            Source::Workload(_) | Source::Litmus(..) => {
+                Err(ConfigError("by_line: only a recorded program has source lines".to_owned()))
+            }
         }
     }
 
@@ -178,14 +199,15 @@ impl Source {
     pub fn sites(&self) -> Option<&Sites> {
         match self {
             Source::Trace(trace, _) => trace.sites(),
-            Source::Workload(_) => None,
+            Source::Workload(_) | Source::Litmus(..) => None,
         }
     }
 
     /// The program's own recovery after a crash; `None` for a trace.
-    pub fn recovery(&self) -> Option<Recovery> {
+    pub fn recovery(&self) -> Option<Arc<dyn ProgramRecovery>> {
         match self {
-            Source::Workload(plan) => Some(Recovery::new(plan)),
+            Source::Workload(plan) => Some(Arc::new(Recovery::new(plan))),
+            Source::Litmus(_, form, _) => Litmus::recovery(*form),
             Source::Trace(..) => None,
         }
     }
@@ -194,7 +216,7 @@ impl Source {
     pub fn verdict(&self) -> Result<(), ConfigError> {
         match self {
             Source::Trace(trace, _) => trace.failure().cloned().map_or(Ok(()), Err),
-            Source::Workload(_) => Ok(()),
+            Source::Workload(_) | Source::Litmus(..) => Ok(()),
         }
     }
 
@@ -206,7 +228,7 @@ impl Source {
     /// What is in a trace.
     pub fn trace_summary(&self) -> Option<&TraceSummary> {
         match self {
-            Source::Workload(_) => None,
+            Source::Workload(_) | Source::Litmus(..) => None,
             Source::Trace(trace, _) => Some(trace.summary()),
         }
     }
@@ -228,6 +250,11 @@ impl Source {
                     base: base as Arc<dyn BaseImage>,
                 })
             }
+            Source::Litmus(program, form, evicting) => Ok(Job {
+                base: Arc::new(LitmusBase::default()),
+                programs: vec![Box::new(program.source(*form, evicting))],
+                layouts: vec![Litmus::layout()],
+            }),
             Source::Trace(trace, form) => Ok(Job {
                 base: Arc::new(trace.base()),
                 programs: vec![Box::new(trace.program(*form)?)],

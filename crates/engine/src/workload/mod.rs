@@ -14,6 +14,7 @@ mod hash;
 mod initial;
 mod item;
 mod linked_list;
+pub mod litmus;
 mod log;
 mod log_scan;
 mod memory;

@@ -50,6 +50,7 @@ const ROOMS: &[(&str, &str)] = &[
          legal_states",
     ),
     ("crash_view", "kernel message layout recovery audit assembly power run crash"),
+    ("prove", "kernel stats message config parts workload audit run crash"),
     (
         "recovery_cost",
         "kernel message layout config parts trace cache controller device recovery assembly power embed run",
@@ -57,7 +58,7 @@ const ROOMS: &[(&str, &str)] = &[
     (
         "api",
         "kernel stats message config parts workload trace design timeline attribution assembly run check user_recovery \
-         crash legal_states recorded_states crash_view recovery_cost",
+         crash legal_states recorded_states crash_view prove recovery_cost",
     ),
 ];
 

@@ -36,6 +36,7 @@ mod page_log;
 mod persistent_caches;
 mod policies;
 mod power;
+mod prove;
 mod session;
 mod shared_circuits;
 mod staged_pairs;

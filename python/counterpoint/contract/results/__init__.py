@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .checks import Check, Cost, CutOff, Example, Finding, FindingClass, FindingKind, NotChecked, Place
     from .documents import build, fits
     from .lines import LineFormat, LineHost, LineRun, ResponseTimes
+    from .proofs import CounterExample, LengthTally, PlaceUsed, Proof, ProofHost, TimingUsed
     from .recording import TraceWritten
     from .recovery import Boot, KeptBy, Left, Lines, MemoryCost, OnChip, RecoveryCost, SmallBoot, StepCost, Work
     from .runs import (
@@ -132,6 +133,7 @@ else:
                 "Watched",
                 "WatchedReads",
             ),
+            "proofs": ("CounterExample", "LengthTally", "PlaceUsed", "Proof", "ProofHost", "TimingUsed"),
             "catalogue": (
                 "Catalogue",
                 "Design",
@@ -179,6 +181,7 @@ __all__ = [
     "Core",
     "Cost",
     "CounterCache",
+    "CounterExample",
     "Crash",
     "CrashHost",
     "Crypto",
@@ -199,6 +202,7 @@ __all__ = [
     "Latency",
     "Left",
     "LeftOut",
+    "LengthTally",
     "LineAt",
     "LineCost",
     "LineFormat",
@@ -216,7 +220,10 @@ __all__ = [
     "Part",
     "PartValue",
     "Place",
+    "PlaceUsed",
     "ProgramForm",
+    "Proof",
+    "ProofHost",
     "Recorded",
     "Recoveries",
     "RecoveryCause",
@@ -229,6 +236,7 @@ __all__ = [
     "StageTally",
     "Stats",
     "StepCost",
+    "TimingUsed",
     "TraceWritten",
     "Variant",
     "Violation",

@@ -133,6 +133,25 @@ class Crash(Document, RestsOn, Shown):
         return tuple(violation for violation in self.violations if first[violation.rule] is violation)
 
 
+class Proof(Document, Shown):
+    """The verdict over all small programs."""
+
+    __slots__ = ()
+
+    design: str
+    holds: bool | None
+    operations: int
+    programs: int
+    failing: int
+
+    def __repr__(self) -> str:
+        """What it is about, and the verdict."""
+        said = {True: "holds", False: "does not hold", None: "no verdict"}[self.holds]
+        programs = units.count_of(self.programs, "program")
+        broken = f", {units.number(self.failing)} fail" if self.failing else ""
+        return f"<Proof of {self.design} over {programs} of up to {self.operations} operations: {said}{broken}>"
+
+
 class Part:
     """The lines of a transaction's log entry, or those that it writes in place."""
 

@@ -25,7 +25,7 @@ use explore::Points;
 
 pub(super) use explore::Explore;
 pub(super) use kinds::named;
-pub(super) use options::{Broken, Check, Common, Crash, Lines, Omitted, Recovery, Run, Setting, Window};
+pub(super) use options::{Broken, Check, Common, Crash, Lines, Omitted, Prove, Recovery, Run, Setting, Window};
 pub(super) use read::{Given, parse, parse_batch, read_all, stated};
 pub use schema::schemas;
 
@@ -96,8 +96,8 @@ impl Common {
     }
 
     /// A request for the run of `config` again, with every default value stated.
-    pub(super) fn again(&self, config: &RunConfig, is_trace: bool) -> Self {
-        let of_workload = |value: u64| Some(value).filter(|_| !is_trace);
+    pub(super) fn again(&self, config: &RunConfig, is_workload: bool) -> Self {
+        let of_workload = |value: u64| Some(value).filter(|_| is_workload);
         Self {
             design: self.design.clone(),
             workload: self.workload.clone(),

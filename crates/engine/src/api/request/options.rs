@@ -302,6 +302,49 @@ pub(in crate::api) struct Window {
     pub broken: Broken,
 }
 
+/// A proof over all small programs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Prove {
+    /// The design: a name, or the path of a design file.
+    pub design: String,
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Seed of every random stream.
+    #[serde(with = "As::<Count>")]
+    pub seed: Option<u64>,
+    /// Most operations of a program, 1 to 12; default 3.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "Most operations of a program, 1 to 12; default 3."))]
+    pub operations: Option<u64>,
+    /// Most lines of a program, 1 to 4; default 2.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "Most lines of a program, 1 to 4; default 2."))]
+    pub lines: Option<u64>,
+    /// Names of the operations that programs have, as in `"store"`; default all that programs of the design use.
+    #[schemars(extend("x-flag" = "--step", "x-metavar" = "OPERATION",
+        "x-help" = "Programs have this operation, as in 'store'; repeatable; default all that the design's programs use."))]
+    pub steps: Vec<String>,
+    /// Groups of lines that programs use, as in `"AB"`, instead of those that are usual for `lines`.
+    #[schemars(extend("x-flag" = "--places", "x-metavar" = "LINES",
+        "x-help" = "Programs use these lines, as in 'AB'; repeatable; default those that are usual for --lines."))]
+    pub places: Vec<String>,
+    /// Names of the timings under which each program is run; default all.
+    #[schemars(extend("x-flag" = "--timing", "x-metavar" = "TIMING",
+        "x-help" = "Run each program under this timing; repeatable; default all."))]
+    pub timings: Vec<String>,
+    /// Also cut power again after each step of the recovery from every distinct state.
+    pub nested: bool,
+    /// The name of a mechanism of the design to switch off, one of `faults()`.
+    pub fault: Option<String>,
+    /// What an attacker does to the media: names of attacks, or `"all"`.
+    pub attack: Vec<String>,
+    /// How many programs are judged at a time, at most one for each processor; 0 (default) is one for each. The verdict does
+    /// not depend on it.
+    #[serde(with = "As::<Count>")]
+    pub workers: Option<u64>,
+}
+
 /// A check of a recorded program.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -1,6 +1,6 @@
 //! The kinds of requests, each with its fields and its schema.
 
-use super::options::{Check, Crash, Lines, Recovery, Run, Window};
+use super::options::{Check, Crash, Lines, Prove, Recovery, Run, Window};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
@@ -36,6 +36,11 @@ impl RequestKind for Window {
     const KIND: &'static str = "a picture of a crash";
 }
 
+impl RequestKind for Prove {
+    const NAME: &'static str = "prove";
+    const KIND: &'static str = "a proof over small programs";
+}
+
 impl RequestKind for Check {
     const NAME: &'static str = "check";
     const KIND: &'static str = "a check of a trace";
@@ -61,11 +66,12 @@ impl Described {
 }
 
 /// All kinds of requests.
-pub(super) const REQUESTS: [Described; 6] = [
+pub(super) const REQUESTS: [Described; 7] = [
     Described::of::<Run>(),
     Described::of::<Lines>(),
     Described::of::<Crash>(),
     Described::of::<Window>(),
+    Described::of::<Prove>(),
     Described::of::<Check>(),
     Described::of::<Recovery>(),
 ];

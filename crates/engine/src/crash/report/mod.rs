@@ -31,6 +31,18 @@ pub struct Exercised {
     pub reencryptions: u64,
 }
 
+impl Exercised {
+    /// What this run and another have exercised.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            evictions: self.evictions + other.evictions,
+            counter_misses: self.counter_misses + other.counter_misses,
+            wpq_full: self.wpq_full + other.wpq_full,
+            reencryptions: self.reencryptions + other.reencryptions,
+        }
+    }
+}
+
 /// The cost of the exploration.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "CrashHost")]
@@ -451,10 +463,7 @@ impl CrashReport {
         self.recovered += other.recovered;
         self.interrupted |= other.interrupted;
         self.unjudged = self.unjudged.filter(|_| other.unjudged.is_some());
-        self.exercised.evictions += other.exercised.evictions;
-        self.exercised.counter_misses += other.exercised.counter_misses;
-        self.exercised.wpq_full += other.exercised.wpq_full;
-        self.exercised.reencryptions += other.exercised.reencryptions;
+        self.exercised = self.exercised.and(other.exercised);
         if let Some((all, more)) = self.recoveries.as_mut().zip(other.recoveries) {
             all.images += more.images;
             all.runs += more.runs;

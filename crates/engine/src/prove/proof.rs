@@ -1,0 +1,308 @@
+//! The search: all programs of a space under each timing, the shortest first.
+
+use super::report::{CounterExample, LengthTally, PlaceUsed, ProofHost, ProofReport, TimingUsed};
+use super::space::Space;
+use super::timing::{TIMINGS, Timing};
+use crate::audit::Rule;
+use crate::config::RunConfig;
+use crate::crash::{CrashCase, Exercised, Exploration};
+use crate::kernel::{Failure, workers};
+use crate::parts::Design;
+use crate::run::Source;
+use crate::stats::per_second;
+use crate::workload::litmus::{Evicting, PLACES, Step};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Programs that are judged before their verdicts are put together.
+const AT_A_TIME: usize = 1 << 10;
+
+/// The design and the machine of one timing.
+pub struct Case {
+    /// The timing.
+    pub timing: Timing,
+    /// The run, without its program.
+    pub config: RunConfig,
+    /// The design, which may have a seeded fault.
+    pub design: Design,
+}
+
+/// What is proven.
+pub struct Proving<'a> {
+    /// The programs.
+    pub space: &'a Space,
+    /// The timings; the first is that of the machine as it is asked for.
+    pub cases: &'a [Case],
+    /// How power fails in each run.
+    pub exploration: Exploration,
+    /// Whether programs are judged on all threads of the pool that this thread belongs to.
+    pub shared: bool,
+    /// Called with the number of programs judged since the last call.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+    /// Set when the user interrupts.
+    pub cancel: &'a AtomicBool,
+}
+
+/// A violation of one program: the rule, the timing, and where power failed.
+struct Broken {
+    rule: Rule,
+    timing: usize,
+    crash_event: u64,
+    nested_event: Option<u64>,
+    explanation: String,
+}
+
+/// What one program has shown.
+#[derive(Default)]
+struct Judged {
+    tally: LengthTally,
+    exercised: Exercised,
+    broken: Vec<Broken>,
+    /// By timing, whether it fails.
+    failing: Vec<bool>,
+    internal_errors: Vec<String>,
+}
+
+/// What all programs so far have shown.
+#[derive(Default)]
+struct Found {
+    lengths: Vec<LengthTally>,
+    exercised: Exercised,
+    counterexamples: Vec<CounterExample>,
+    failing: Vec<u64>,
+    internal_errors: Vec<String>,
+}
+
+impl Proving<'_> {
+    /// Judges all programs. After an interruption the report covers those that were judged until then.
+    ///
+    /// # Errors
+    /// An interruption before the first program was judged, or a program that cannot be run.
+    pub fn prove(&self) -> Result<ProofReport, Failure> {
+        let started = Instant::now();
+        let mut found = Found { failing: vec![0; self.cases.len()], ..Found::default() };
+        let interrupted = match self.judge_all(&mut found) {
+            Err(Failure::Cancelled) => true,
+            outcome => outcome.map(|()| false)?,
+        };
+        if interrupted && found.lengths.iter().all(|length| length.programs == 0) {
+            return Err(Failure::Cancelled);
+        }
+        Ok(self.report(found, interrupted, started.elapsed().as_secs_f64()))
+    }
+
+    fn judge_all(&self, found: &mut Found) -> Result<(), Failure> {
+        for length in 1..=self.space.operations {
+            found.lengths.push(LengthTally { operations: length as u64, ..LengthTally::default() });
+            for group in &self.space.groups {
+                let (mut batch, mut outcome) = (Vec::with_capacity(AT_A_TIME), Ok(()));
+                let _ = self.space.programs(group, length, &mut |steps| {
+                    batch.push(steps.to_vec());
+                    if batch.len() == AT_A_TIME {
+                        outcome = self.judge_batch(&mut batch, found);
+                    }
+                    if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+                outcome?;
+                self.judge_batch(&mut batch, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn judge_batch(&self, batch: &mut Vec<Vec<Step>>, found: &mut Found) -> Result<(), Failure> {
+        let judged = workers::map(self.shared, batch, |steps| self.judge(steps));
+        for (steps, judged) in batch.drain(..).zip(judged) {
+            found.add(&steps, judged?, self.cases);
+        }
+        Ok(())
+    }
+
+    /// Runs a program under each timing, with a power failure after each event.
+    fn judge(&self, steps: &[Step]) -> Result<Judged, Failure> {
+        let mut judged = Judged::default();
+        for (number, case) in self.cases.iter().enumerate() {
+            if self.cancel.load(Ordering::Relaxed) {
+                return Err(Failure::Cancelled);
+            }
+            let Case { timing, config, design } = case;
+            let source = Source::Litmus(timing.program(steps), design.form, Evicting::of(&config.machine));
+            let progress: &(dyn Fn(u64) + Sync) = &|_| {};
+            let case = CrashCase { config, design, source: &source, wrappers: &[], progress, cancel: self.cancel };
+            let report = case.explore(&self.exploration)?;
+            if report.interrupted {
+                return Err(Failure::Cancelled);
+            }
+            judged.tally.crash_points += report.crash_points;
+            judged.tally.nested_points += report.nested_points;
+            judged.tally.distinct_states += report.distinct_states;
+            judged.exercised = judged.exercised.and(report.exercised);
+            judged.failing.push(report.violation_count > 0);
+            for found in report.violations {
+                if judged.broken.iter().all(|known| known.rule != found.violation.rule) {
+                    judged.broken.push(Broken {
+                        rule: found.violation.rule,
+                        timing: number,
+                        crash_event: found.violation.crash_event,
+                        nested_event: found.nested_event(),
+                        explanation: found.violation.explanation,
+                    });
+                }
+            }
+            let program = timing.program(steps);
+            judged.internal_errors.extend(report.internal_errors.iter().map(|error| format!("{program}: {error}")));
+        }
+        (self.progress)(1);
+        Ok(judged)
+    }
+
+    fn report(&self, found: Found, interrupted: bool, seconds: f64) -> ProofReport {
+        let Case { config, .. } = &self.cases[0];
+        let sum = |of: fn(&LengthTally) -> u64| found.lengths.iter().map(of).sum::<u64>();
+        let (programs, failing) = (sum(|length| length.programs), sum(|length| length.failing));
+        let timing = |(case, failing): (&Case, &u64)| TimingUsed {
+            name: case.timing.name,
+            meaning: case.timing.meaning,
+            set: case.timing.sets.to_vec(),
+            failing: *failing,
+        };
+        let used = |place: usize| self.space.groups.iter().any(|group| group.contains(&(place as u8)));
+        let place = |place: usize| PlaceUsed {
+            name: PLACES[place].name,
+            address: PLACES[place].line.address(),
+            meaning: PLACES[place].meaning,
+        };
+        let broken = failing > 0 || !found.internal_errors.is_empty();
+        ProofReport {
+            schema: 1,
+            design: config.design.clone(),
+            parts: config.parts.clone(),
+            variant: config.variant,
+            fault: self.exploration.fault.map(|fault| fault.name()),
+            machine: config.machine.name.clone(),
+            seed: config.seed,
+            request: serde_json::Map::new(),
+            holds: (broken || !interrupted).then_some(!broken),
+            operations: self.space.operations as u64,
+            steps: self.space.kinds.iter().map(|kind| kind.name()).collect(),
+            places: (0..PLACES.len()).filter(|place| used(*place)).map(place).collect(),
+            groups: self.space.groups.iter().map(|group| group_name(group)).collect(),
+            timings: self.cases.iter().zip(&found.failing).map(timing).collect(),
+            programs,
+            failing,
+            crash_points: sum(|length| length.crash_points),
+            nested_points: sum(|length| length.nested_points),
+            distinct_states: sum(|length| length.distinct_states),
+            coverage: self.coverage(&found, programs),
+            lengths: found.lengths,
+            counterexamples: found.counterexamples,
+            exercised: found.exercised,
+            interrupted,
+            internal_errors: found.internal_errors,
+            host: ProofHost {
+                seconds,
+                programs_per_second: per_second(programs, seconds),
+                runs_per_second: per_second(programs * self.cases.len() as u64, seconds),
+            },
+        }
+    }
+
+    /// What was tried, and what was not.
+    fn coverage(&self, found: &Found, programs: u64) -> String {
+        let Case { config, design, .. } = &self.cases[0];
+        let timings: Vec<&str> = self.cases.iter().map(|case| case.timing.name).collect();
+        let left = |timing: &&Timing| self.cases.iter().all(|case| case.timing.name != timing.name);
+        let void: Vec<String> = TIMINGS
+            .iter()
+            .filter(left)
+            .map(|timing| match timing.void(design, &config.machine) {
+                Some(why) => format!(" Timing '{}' would change nothing: {why}.", timing.name),
+                None => format!(" Timing '{}' was not tried.", timing.name),
+            })
+            .collect();
+        let Exercised { evictions, counter_misses, wpq_full, reencryptions } = found.exercised;
+        let met = [
+            ("eviction of a dirty line", evictions),
+            ("counter miss", counter_misses),
+            ("full write queue", wpq_full),
+            ("page re-encryption", reencryptions),
+        ];
+        let never: Vec<&str> = met.iter().filter(|(_, times)| *times == 0).map(|(what, _)| *what).collect();
+        let never = match &never[..] {
+            [] => String::new(),
+            never => format!(" No run met: {}.", never.join(", ")),
+        };
+        let again = match self.exploration.nested {
+            0 => " Power did not fail again during recovery.",
+            _ => " From each state it failed again after each step of the recovery.",
+        };
+        format!(
+            "{programs} programs of up to {} operations, each under {} timings ({}), with a power failure after each event.{again} \
+             These are not all orders in which the hardware may complete operations.{}{never} Programs that differ by \
+             interchangeable lines are one. Left out: programs that store nothing, that begin with an operation that finds \
+             nothing to do, or have a fence right after a fence{}.",
+            self.space.operations,
+            self.cases.len(),
+            timings.join(", "),
+            void.concat(),
+            contract_of(design),
+        )
+    }
+}
+
+/// Which programs break the contract of a design, for the sentence on what was left out.
+fn contract_of(design: &Design) -> &'static str {
+    use crate::message::ProgramForm;
+    match design.form {
+        ProgramForm::Annotated => {
+            "; and those with a fence after a write-back whose counters no counter-writeback has written back"
+        }
+        ProgramForm::HardwareLogged => {
+            "; and those that store outside a transaction, or end one without flush-data of each line that it stores to"
+        }
+        ProgramForm::FlushFree => "; flushes, which programs of this design do not have",
+        ProgramForm::Plain => "",
+    }
+}
+
+fn group_name(group: &[u8]) -> String {
+    group.iter().map(|place| PLACES[usize::from(*place)].name).collect()
+}
+
+impl Found {
+    /// Adds what `judged`, the program of `steps`, has shown.
+    fn add(&mut self, steps: &[Step], judged: Judged, cases: &[Case]) {
+        let length = self.lengths.last_mut().expect("there is a length");
+        length.programs += 1;
+        length.failing += u64::from(judged.failing.contains(&true));
+        length.crash_points += judged.tally.crash_points;
+        length.nested_points += judged.tally.nested_points;
+        length.distinct_states += judged.tally.distinct_states;
+        self.exercised = self.exercised.and(judged.exercised);
+        for (count, failing) in self.failing.iter_mut().zip(judged.failing) {
+            *count += u64::from(failing);
+        }
+        // The first tell what is wrong.
+        self.internal_errors.extend(judged.internal_errors.into_iter().take(1));
+        self.internal_errors.truncate(10);
+        for broken in judged.broken {
+            if let Some(known) = self.counterexamples.iter_mut().find(|known| known.rule == broken.rule) {
+                known.programs += 1;
+                continue;
+            }
+            let timing = cases[broken.timing].timing;
+            self.counterexamples.push(CounterExample {
+                rule: broken.rule,
+                programs: 1,
+                program: timing.program(steps).to_string(),
+                operations: steps.len() as u64,
+                timing: timing.name,
+                crash_event: broken.crash_event,
+                nested_event: broken.nested_event,
+                explanation: broken.explanation,
+                reproduce: serde_json::Map::new(),
+            });
+        }
+    }
+}

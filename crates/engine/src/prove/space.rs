@@ -1,0 +1,214 @@
+//! The programs that are tried: every sequence of so many operations of an alphabet, over each group of lines.
+//!
+//! Lines are interchangeable if they lie in the same way to all other lines of their group. Programs that differ only by
+//! an exchange of such lines are one program: the one in which they appear in their order.
+
+use super::contract;
+use crate::kernel::ConfigError;
+use crate::message::ProgramForm;
+use crate::parts::Design;
+use crate::workload::litmus::{PLACES, Step, StepKind};
+use std::ops::ControlFlow;
+use strum::VariantArray;
+
+/// Most operations of a program.
+const OPERATIONS_MAX: u64 = 12;
+/// Most lines of a program.
+const LINES_MAX: u64 = 4;
+/// Most programs.
+const PROGRAMS_MAX: u64 = 100_000_000;
+
+/// The groups of lines of so many lines that are tried if none is named.
+const GROUPS: [&[&str]; LINES_MAX as usize] = [&["A"], &["AB", "AC"], &["ABC"], &["ABCD"]];
+
+/// The programs that are tried.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// Most operations of a program.
+    pub operations: usize,
+    /// The operations.
+    pub kinds: Vec<StepKind>,
+    /// The groups of lines.
+    pub groups: Vec<Vec<u8>>,
+    form: ProgramForm,
+}
+
+/// What of the operations and lines is named.
+#[derive(Clone, Copy, Default)]
+pub struct SpaceNames<'a> {
+    /// Names of operations; none: all that the form has.
+    pub kinds: &'a [String],
+    /// Groups of lines, as in `AB`; none: those that are usual for the number of lines.
+    pub groups: &'a [String],
+}
+
+impl Space {
+    /// Programs of `design` of at most so many operations over at most so many lines.
+    ///
+    /// # Errors
+    /// One sentence about a number or a name.
+    pub fn new(design: &Design, operations: u64, lines: u64, names: SpaceNames<'_>) -> Result<Self, ConfigError> {
+        for (name, value, most) in [("operations", operations, OPERATIONS_MAX), ("lines", lines, LINES_MAX)] {
+            if !(1..=most).contains(&value) {
+                return Err(ConfigError(format!("{name}: {value} is not from 1 to {most}")));
+            }
+        }
+        let form = design.form;
+        let usual = |kind: StepKind| match kind {
+            StepKind::Wait => false,
+            StepKind::EvictCounters => design.has_counter_cache(),
+            kind => kind.is_in(form),
+        };
+        let mut kinds: Vec<StepKind> = StepKind::VARIANTS.iter().copied().filter(|kind| usual(*kind)).collect();
+        if !names.kinds.is_empty() {
+            let named = names.kinds.iter().map(|name| kind_named(name, design)).collect::<Result<Vec<_>, _>>()?;
+            kinds = StepKind::VARIANTS.iter().copied().filter(|kind| named.contains(kind)).collect();
+        }
+        let groups = match names.groups {
+            [] => {
+                let usual = GROUPS.iter().take(lines as usize).flat_map(|groups| groups.iter());
+                usual.map(|name| group_named(name)).collect::<Result<Vec<_>, _>>()?
+            }
+            named => named.iter().map(|name| group_named(name)).collect::<Result<Vec<_>, _>>()?,
+        };
+        Ok(Self { operations: operations as usize, kinds, groups, form })
+    }
+
+    /// The programs of exactly `length` operations over all lines of `group`, until `visit` breaks.
+    pub fn programs(
+        &self,
+        group: &[u8],
+        length: usize,
+        visit: &mut impl FnMut(&[Step]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let alphabet = self.alphabet(group);
+        let older = older(group);
+        self.extend(&alphabet, &older, length, &mut Vec::with_capacity(length), visit)
+    }
+
+    /// How many programs there are of each length, from 1.
+    ///
+    /// # Errors
+    /// One sentence if there are too many.
+    pub fn count(&self) -> Result<Vec<u64>, ConfigError> {
+        let mut counts = Vec::new();
+        let mut all = 0;
+        for length in 1..=self.operations {
+            let before = all;
+            for group in &self.groups {
+                let enough = self.programs(group, length, &mut |_| {
+                    all += 1;
+                    if all > PROGRAMS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+                if enough.is_break() {
+                    return Err(ConfigError(format!(
+                        "operations: there are more than {PROGRAMS_MAX} programs of {} operations; say fewer, or name those of \
+                         interest with 'steps'",
+                        self.operations
+                    )));
+                }
+            }
+            counts.push(all - before);
+        }
+        Ok(counts)
+    }
+
+    fn alphabet(&self, group: &[u8]) -> Vec<Step> {
+        let of_kind = |kind: &StepKind| {
+            let lines = if kind.has_line() { group } else { &[0][..] };
+            let kind = *kind;
+            lines.iter().map(move |line| Step { kind, line: *line }).collect::<Vec<_>>()
+        };
+        self.kinds.iter().flat_map(of_kind).collect()
+    }
+
+    fn extend(
+        &self,
+        alphabet: &[Step],
+        older: &[(u8, u8)],
+        length: usize,
+        steps: &mut Vec<Step>,
+        visit: &mut impl FnMut(&[Step]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if steps.len() == length {
+            return if self.is_complete(alphabet, steps) { visit(steps) } else { ControlFlow::Continue(()) };
+        }
+        for step in alphabet {
+            let uses = |line: u8| steps.iter().any(|step| step.kind.has_line() && step.line == line);
+            if step.kind.has_line() && older.iter().any(|&(first, then)| then == step.line && !uses(first)) {
+                continue;
+            }
+            steps.push(*step);
+            if contract::begins(steps, self.form) {
+                self.extend(alphabet, older, length, steps, visit)?;
+            }
+            steps.pop();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn is_complete(&self, alphabet: &[Step], steps: &[Step]) -> bool {
+        let used = |line: u8| steps.iter().any(|step| step.kind.has_line() && step.line == line);
+        alphabet.iter().filter(|step| step.kind.has_line()).all(|step| used(step.line)) && contract::ends(steps)
+    }
+}
+
+/// Which lines of a group may only appear after which others, because they are interchangeable and come later.
+fn older(group: &[u8]) -> Vec<(u8, u8)> {
+    let mut pairs = Vec::new();
+    for (place, &then) in group.iter().enumerate() {
+        let alike = |first: &&u8| group.iter().all(|other| same_distance(**first, then, *other));
+        if let Some(first) = group[..place].iter().rev().find(alike) {
+            pairs.push((*first, then));
+        }
+    }
+    pairs
+}
+
+/// Whether two lines lie in the same way to `other`, if it is a third one.
+fn same_distance(one: u8, two: u8, other: u8) -> bool {
+    other == one || other == two || distance(one, other) == distance(two, other)
+}
+
+/// What two lines have in common: counter block of eight lines, page, parity of the page (banks), eight pages (a node).
+fn distance(one: u8, two: u8) -> [bool; 4] {
+    let [one, two] = [one, two].map(|place| PLACES[usize::from(place)].line.0);
+    [8, 64, 64 * 8]
+        .map(|lines| one / lines == two / lines)
+        .into_iter()
+        .chain([one / 64 % 2 == two / 64 % 2])
+        .collect::<Vec<_>>()
+        .try_into()
+        .expect("there are four")
+}
+
+fn kind_named(name: &str, design: &Design) -> Result<StepKind, ConfigError> {
+    let form = design.form;
+    let known: Vec<&str> = StepKind::VARIANTS.iter().filter(|kind| kind.is_in(form)).map(|kind| kind.name()).collect();
+    match StepKind::named(name) {
+        Some(kind) if kind.is_in(form) => Ok(kind),
+        Some(_) => Err(ConfigError(format!(
+            "steps: '{name}' is in no program that design '{}' runs (it has: {})",
+            design.name,
+            known.join(", ")
+        ))),
+        None => Err(crate::config::unknown_name("steps", name, &known)),
+    }
+}
+
+fn group_named(name: &str) -> Result<Vec<u8>, ConfigError> {
+    let wrong = |why: &str| Err(ConfigError(format!("places: '{name}' {why}, as in 'AB'; the lines are A to F")));
+    let mut group: Vec<u8> = Vec::new();
+    for letter in name.chars() {
+        match PLACES.iter().position(|place| place.name.starts_with(letter)) {
+            None => return wrong("names a line that is none"),
+            Some(place) if group.contains(&(place as u8)) => return wrong("names a line twice"),
+            Some(place) => group.push(place as u8),
+        }
+    }
+    match group.len() as u64 {
+        0 => wrong("names no line"),
+        1..=LINES_MAX => Ok(group),
+        _ => wrong("names more than four lines"),
+    }
+}

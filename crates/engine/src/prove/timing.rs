@@ -1,0 +1,103 @@
+//! The timings under which each program is run. They are not all orders of completions that are legal: a verdict is about
+//! these.
+
+use crate::config::{CounterOrganisation, Machine};
+use crate::kernel::ConfigError;
+use crate::parts::{CounterKind, CounterPart, Design};
+use crate::workload::litmus::{Litmus, Step, StepKind};
+
+/// One timing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// Its name.
+    pub name: &'static str,
+    /// What is different in it.
+    pub meaning: &'static str,
+    /// What of the machine is changed.
+    pub sets: &'static [&'static str],
+    /// Whether each operation waits until nothing of those before it is in flight.
+    apart: bool,
+}
+
+/// All timings, in the order in which they are tried.
+pub(super) const TIMINGS: [Timing; 5] = [
+    Timing {
+        name: "machine",
+        meaning: "operations follow each other at once, on the machine as it is",
+        sets: &[],
+        apart: false,
+    },
+    Timing {
+        name: "apart",
+        meaning: "each operation begins when nothing of those before it is in flight",
+        sets: &[],
+        apart: true,
+    },
+    Timing {
+        name: "slow-encryption",
+        meaning: "one AES circuit of a microsecond: what needs no pad overtakes what waits for one",
+        sets: &["controller.aes_units=1", "controller.aes_latency_ns=1000"],
+        apart: false,
+    },
+    Timing {
+        name: "slow-writes",
+        meaning: "banks program a line for five microseconds: the queue fills, and what is queued stays there",
+        sets: &["device.t_wr_ns=5000", "controller.wpq_entries=2", "controller.wpq_high_watermark=2"],
+        apart: false,
+    },
+    Timing {
+        name: "small-counters",
+        meaning: "minor counters of one bit: every other write of a line re-encrypts its page (without MACs, only lines that were written)",
+        sets: &["counters.minor_bits=1", "counters.reencrypt_unwritten=false"],
+        apart: false,
+    },
+];
+
+/// Whether lines of a page share a major counter.
+fn has_minors(design: &Design, machine: &Machine) -> bool {
+    let of_machine = machine.counters.organisation == CounterOrganisation::Split;
+    design.encryption.as_ref().is_some_and(|encryption| match encryption.counters {
+        CounterPart::Kind(CounterKind::Split) => true,
+        CounterPart::Kind(CounterKind::OfMachine | CounterKind::OwnOfMachine) => of_machine,
+        CounterPart::Kind(_) | CounterPart::Custom(_) => false,
+    })
+}
+
+impl Timing {
+    /// The timings called `names`; none: all.
+    ///
+    /// # Errors
+    /// One sentence about a name that is none.
+    pub fn named(names: &[String]) -> Result<Vec<Timing>, ConfigError> {
+        let known = TIMINGS.map(|timing| timing.name);
+        let find = |name: &String| {
+            let found = TIMINGS.iter().find(|timing| timing.name == name);
+            found.copied().ok_or_else(|| crate::config::unknown_name("timings", name, &known))
+        };
+        let named = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        Ok(TIMINGS.into_iter().filter(|timing| names.is_empty() || named.contains(timing)).collect())
+    }
+
+    /// Why the timing makes no difference for `design` on `machine`, if it makes none.
+    pub fn void(&self, design: &Design, machine: &Machine) -> Option<&'static str> {
+        match self.name {
+            "small-counters" if !has_minors(design, machine) => Some("the design has no minor counters"),
+            "slow-encryption" if !design.encrypts() => Some("the design does not encrypt"),
+            _ => None,
+        }
+    }
+
+    /// The program that `steps` are under this timing.
+    pub fn program(&self, steps: &[Step]) -> Litmus {
+        if !self.apart {
+            return Litmus { steps: steps.to_vec() };
+        }
+        let wait = Step { kind: StepKind::Wait, line: 0 };
+        let mut apart = Vec::with_capacity(steps.len() * 2);
+        for step in steps {
+            apart.extend([*step, wait]);
+        }
+        apart.pop();
+        Litmus { steps: apart }
+    }
+}
