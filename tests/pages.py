@@ -215,6 +215,8 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
 
 LONG: Mapping[tuple[str, str], Callable[[], str]] = {
     ("docs/integrity.md", "means"): page_tables.means,
+    ("docs/optane.md", "claims"): page_tables.module_claims,
+    ("docs/optane.md", "designs"): page_tables.module_designs,
 }
 """The parts that take too long for a test."""
 

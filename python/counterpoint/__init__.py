@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         faults,
         machines,
         parts,
+        probes,
         workloads,
     )
     from .verbs.comparison import compare, run_matrix
@@ -109,6 +110,7 @@ else:
                 "faults",
                 "machines",
                 "parts",
+                "probes",
                 "workloads",
             ),
             "verbs.comparison": ("compare", "run_matrix"),
@@ -148,6 +150,7 @@ __all__ = [
     "litmus_tests",
     "machines",
     "parts",
+    "probes",
     "record",
     "recovery",
     "replay",

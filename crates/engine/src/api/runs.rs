@@ -46,7 +46,7 @@ impl Opened {
     fn base_key(&self) -> Option<&BaseKey> {
         match &self.source {
             Source::Workload(plan) => Some(plan.base_key()),
-            Source::Trace(..) => None,
+            Source::Trace(..) | Source::Probe(_) => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::config::{Geometry, RunConfig, nearest};
 use crate::kernel::{ConfigError, Failure};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout};
 use crate::trace::{Omitted, Sites, Trace, TraceSummary};
-use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
+use crate::workload::{self, Base, BaseKey, Plan, Probe, Program, Recovery, WorkloadConfig};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub enum Source {
     /// A built-in workload.
     Workload(Box<Plan>),
+    /// A probe, which keeps nothing.
+    Probe(Box<Probe>),
     /// A recorded program, and the form in which it is replayed.
     Trace(Box<Trace>, ProgramForm),
 }
@@ -59,6 +61,19 @@ impl Source {
             )?;
             return Ok(Source::Workload(Box::new(plan)));
         }
+        if let Some(info) = workload::find_probe(&config.workload) {
+            let sizes = [config.tx_size, config.footprint, data_capacity];
+            let operations = config.warmup + config.transactions;
+            if let Some(omission) = config.leave_out {
+                return Err(ConfigError(format!(
+                    "leave_out {}: workload '{}' is a probe, which has nothing to leave out",
+                    omission.name(),
+                    info.name
+                )));
+            }
+            let probe = Probe::new(info, sizes, config.cores, operations, config.seed, form)?;
+            return Ok(Source::Probe(Box::new(probe)));
+        }
         let path = Path::new(&config.workload);
         // What is there but is no regular file is refused as a trace.
         if path.exists() {
@@ -79,7 +94,8 @@ impl Source {
             }
             return Ok(Source::Trace(Box::new(trace), form));
         }
-        let names: Vec<&str> = workload::WORKLOADS.iter().map(|workload| workload.name).collect();
+        let probes = workload::PROBES.iter().map(|probe| probe.name);
+        let names: Vec<&str> = workload::WORKLOADS.iter().map(|workload| workload.name).chain(probes).collect();
         Err(ConfigError(format!(
             "workload '{}' does not exist and is not a trace file{} (known: {})",
             config.workload,
@@ -100,7 +116,9 @@ impl Source {
             Source::Trace(_, ProgramForm::HardwareLogged) => Annotated::ByAssumption,
             Source::Trace(trace, ProgramForm::Annotated) if trace.summary().annotations == 0 => Annotated::ByAssumption,
             Source::Trace(_, ProgramForm::Annotated) => Annotated::ByItself,
-            Source::Trace(_, ProgramForm::Plain | ProgramForm::FlushFree) | Source::Workload(_) => Annotated::Not,
+            Source::Trace(_, ProgramForm::Plain | ProgramForm::FlushFree) | Source::Workload(_) | Source::Probe(_) => {
+                Annotated::Not
+            }
         }
     }
 
@@ -165,7 +183,9 @@ impl Source {
     pub fn watch_sites(&mut self) -> Result<(), ConfigError> {
         match self {
             Source::Trace(trace, _) => trace.watch_sites(),
-            Source::Workload(_) => Err(ConfigError("by_line: only a recorded program has source lines".to_owned())),
+            Source::Workload(_) | Source::Probe(_) => {
+                Err(ConfigError("by_line: only a recorded program has source lines".to_owned()))
+            }
         }
     }
 
@@ -178,15 +198,15 @@ impl Source {
     pub fn sites(&self) -> Option<&Sites> {
         match self {
             Source::Trace(trace, _) => trace.sites(),
-            Source::Workload(_) => None,
+            Source::Workload(_) | Source::Probe(_) => None,
         }
     }
 
-    /// The program's own recovery after a crash; `None` for a trace.
+    /// The program's own recovery after a crash; `None` for a trace and for a probe.
     pub fn recovery(&self) -> Option<Recovery> {
         match self {
             Source::Workload(plan) => Some(Recovery::new(plan)),
-            Source::Trace(..) => None,
+            Source::Trace(..) | Source::Probe(_) => None,
         }
     }
 
@@ -194,7 +214,7 @@ impl Source {
     pub fn verdict(&self) -> Result<(), ConfigError> {
         match self {
             Source::Trace(trace, _) => trace.failure().cloned().map_or(Ok(()), Err),
-            Source::Workload(_) => Ok(()),
+            Source::Workload(_) | Source::Probe(_) => Ok(()),
         }
     }
 
@@ -206,7 +226,7 @@ impl Source {
     /// What is in a trace.
     pub fn trace_summary(&self) -> Option<&TraceSummary> {
         match self {
-            Source::Workload(_) => None,
+            Source::Workload(_) | Source::Probe(_) => None,
             Source::Trace(trace, _) => Some(trace.summary()),
         }
     }
@@ -228,6 +248,11 @@ impl Source {
                     base: base as Arc<dyn BaseImage>,
                 })
             }
+            Source::Probe(probe) => Ok(Job {
+                base: probe.base(),
+                programs: probe.programs().collect(),
+                layouts: Vec::<ProgramLayout>::new(),
+            }),
             Source::Trace(trace, form) => Ok(Job {
                 base: Arc::new(trace.base()),
                 programs: vec![Box::new(trace.program(*form)?)],

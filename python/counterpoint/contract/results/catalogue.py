@@ -120,6 +120,19 @@ class DesignPart:
 
 
 @dataclass(frozen=True, slots=True)
+class Probe:
+    """A probe that exists.
+
+    Attributes:
+        name: its name.
+        summary: what it does, in a line.
+    """
+
+    name: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """What there is.
 
