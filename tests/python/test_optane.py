@@ -1,4 +1,4 @@
-"""What was measured of Optane modules: the claims are those of the stored figures, and the machine is held against them."""
+"""What was measured of Optane modules: claims are those of the stored figures, and the machine is held against them."""
 
 from __future__ import annotations
 

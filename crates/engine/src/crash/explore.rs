@@ -283,8 +283,7 @@ pub(super) fn with_survivors<'e, T>(
     judge: impl FnOnce(&mut Explorer<'e>, &Survivors<'_>) -> T,
 ) -> T {
     let drained = losses.strike(system);
-    let now = system.queue.now();
     let System { observer, device, .. } = system;
-    let left = device.survives(now);
+    let left = device.survives();
     judge(observer, &Survivors { drained, media: &*left, loss: losses.loss })
 }

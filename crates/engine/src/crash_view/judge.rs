@@ -84,9 +84,8 @@ impl<'a> Judge<'a> {
         let n = system.observer.1.event();
         let global = *self.global.get_or_insert_with(|| system.controller.snapshot().global_counter.is_some());
         let drained = self.losses.strike(system);
-        let now = system.queue.now();
         let System { observer: (explorer, recorder), device, .. } = system;
-        let left = device.survives(now);
+        let left = device.survives();
         let survivors = Survivors { drained, media: &*left, loss: self.losses.loss };
         let Judgement { by_run, by_loss, by_boot, .. } = explorer.judge(&survivors)?;
         let is_leak =

@@ -238,10 +238,10 @@ impl Device {
         &self.image
     }
 
-    /// What a power failure at `now` leaves of the contents of the media: all of them, unless the modules have a buffer that
+    /// What a power failure now leaves of the contents of the media: all of them, unless the modules have a buffer that
     /// is not in the persistence domain.
-    pub fn survives(&self, now: Ps) -> Cow<'_, Image> {
-        let lost = self.modules.as_ref().map_or_else(Vec::new, |modules| modules.lost(now));
+    pub fn survives(&self) -> Cow<'_, Image> {
+        let lost = self.modules.as_ref().map_or_else(Vec::new, Modules::lost);
         if lost.is_empty() {
             return Cow::Borrowed(&self.image);
         }
@@ -255,9 +255,9 @@ impl Device {
         self.modules.as_ref().is_some_and(Modules::may_lose)
     }
 
-    /// Power fails at `now`: what does not survive is gone.
-    pub fn lose_power(&mut self, now: Ps) {
-        if let Cow::Owned(left) = self.survives(now) {
+    /// Power fails: what does not survive is gone.
+    pub fn lose_power(&mut self) {
+        if let Cow::Owned(left) = self.survives() {
             self.image = left;
         }
     }
@@ -465,6 +465,21 @@ impl DevicePort for Device {
             self.stats.flipped_data_bits += flipped;
         }
         self.stats.access_energy_fj += self.energy.of_flips(flipped);
+    }
+
+    fn next_end(&mut self) -> Option<Ps> {
+        self.modules.as_mut()?.next_end()
+    }
+
+    fn instead(&self, media: MediaLine) -> Option<Option<&LineBytes>> {
+        self.modules.as_ref()?.instead(media)
+    }
+
+    fn ended(&mut self, now: Ps) -> Vec<(MediaLine, LineBytes)> {
+        let ended = self.modules.as_mut().map_or_else(Vec::new, |modules| modules.ended(now));
+        let held =
+            |(media, held): (_, Option<LineBytes>)| (media, held.unwrap_or_else(|| *self.image.content(media).bytes()));
+        ended.into_iter().map(held).collect()
     }
 
     fn materialise(&mut self, media: MediaLine, bytes: &LineBytes) {

@@ -4,7 +4,18 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .catalogue import Catalogue, Design, DesignPart, Fault, Machine, PartValue, ProgramForm, Variant, Workload
+    from .catalogue import (
+        Catalogue,
+        Design,
+        DesignPart,
+        Fault,
+        Machine,
+        PartValue,
+        Probe,
+        ProgramForm,
+        Variant,
+        Workload,
+    )
     from .checks import Check, Cost, CutOff, Example, Finding, FindingClass, FindingKind, NotChecked, Place
     from .documents import build, fits
     from .lines import LineFormat, LineHost, LineRun, ResponseTimes
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
         Integrity,
         Latency,
         LineCost,
+        Modules,
         Nvm,
         Recorded,
         Run,
@@ -89,6 +101,7 @@ else:
                 "Integrity",
                 "Latency",
                 "LineCost",
+                "Modules",
                 "Nvm",
                 "Recorded",
                 "Run",
@@ -135,6 +148,7 @@ else:
                 "Fault",
                 "Machine",
                 "PartValue",
+                "Probe",
                 "ProgramForm",
                 "Variant",
                 "Workload",
@@ -205,6 +219,7 @@ __all__ = [
     "LostLine",
     "Machine",
     "MemoryCost",
+    "Modules",
     "NestedRecoveries",
     "NotChecked",
     "Nvm",
@@ -212,6 +227,7 @@ __all__ = [
     "Part",
     "PartValue",
     "Place",
+    "Probe",
     "ProgramForm",
     "Recorded",
     "Recoveries",

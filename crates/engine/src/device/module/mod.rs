@@ -133,10 +133,27 @@ impl Channel {
     }
 }
 
+/// The writes on their way into a buffer, by line, with the time when it accepts them.
+#[derive(Clone, Debug, Default)]
+struct Arriving(Vec<(u64, Ps)>);
+
+impl Arriving {
+    /// A write of line `number` could be accepted at `at`; returns when it is: not before an earlier one of the same line, which
+    /// may have to wait for a place that the media line has lost since.
+    fn after_earlier(&mut self, now: Ps, number: u64, at: Ps) -> Ps {
+        self.0.retain(|&(_, accepted)| accepted > now);
+        let earlier = self.0.iter().filter(|&&(other, _)| other == number).map(|&(_, accepted)| accepted).max();
+        let accepted = earlier.map_or(at, |earlier| earlier.max(at));
+        self.0.push((number, accepted));
+        accepted
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Module {
     channel: Channel,
     buffer: Buffer,
+    arriving: Arriving,
     media: Media,
 }
 
@@ -167,7 +184,7 @@ impl Modules {
         };
         let sectors = config.media_line.0 / LINE_BYTES;
         let buffer = Buffer::new((config.buffer.0 / config.media_line.0) as usize, sectors as u32);
-        let module = Module { channel: Channel::default(), buffer, media };
+        let module = Module { channel: Channel::default(), buffer, arriving: Arriving::default(), media };
         let cycles = u64::from(machine.device.burst_cycles);
         Some(Self {
             modules: vec![module; banks],
@@ -198,7 +215,7 @@ impl Modules {
     /// Schedules one access of `media`, which is line `number` of its module; see [`crate::message::DevicePort::issue`].
     pub fn issue(&mut self, now: Ps, module: u16, media: MediaLine, number: u64, op: MediaOp) -> Issued {
         let (line, sector) = (number / self.sectors, (number % self.sectors) as u32);
-        let Module { channel, buffer, media: behind } = &mut self.modules[usize::from(module)];
+        let Module { channel, buffer, arriving, media: behind } = &mut self.modules[usize::from(module)];
         let (length, unprogrammed) = (self.burst, &mut self.unprogrammed);
         let mut leaves = |leaving| {
             if let Some(unprogrammed) = unprogrammed {
@@ -212,7 +229,8 @@ impl Modules {
             }
             MediaOp::Write => {
                 let arrives = channel.occupy(now, now, length) + length;
-                buffer.write(arrives, line, sector, behind, &mut leaves)
+                let accepted = buffer.write(arrives, line, sector, behind, &mut leaves);
+                arriving.after_earlier(now, number, accepted)
             }
         };
         if let (MediaOp::Write, Some(unprogrammed)) = (op, &mut self.unprogrammed) {
@@ -228,9 +246,24 @@ impl Modules {
         }
     }
 
-    /// What a power failure at `now` leaves instead of the bytes that each of these lines has in the image.
-    pub fn lost(&self, now: Ps) -> Vec<(MediaLine, Option<LineBytes>)> {
-        self.unprogrammed.as_ref().map_or_else(Vec::new, |unprogrammed| unprogrammed.lost(now))
+    /// What a power failure leaves instead of the bytes that each of these lines has in the image.
+    pub fn lost(&self) -> Vec<(MediaLine, Option<LineBytes>)> {
+        self.unprogrammed.as_ref().map_or_else(Vec::new, Unprogrammed::lost)
+    }
+
+    /// When a write of the media ends that a power failure must not come before, and that nobody has asked for.
+    pub fn next_end(&mut self) -> Option<Ps> {
+        self.unprogrammed.as_mut()?.next_end()
+    }
+
+    /// What the media hold of `media`, if that is what a power failure leaves and not what is stored.
+    pub fn instead(&self, media: MediaLine) -> Option<Option<&LineBytes>> {
+        self.unprogrammed.as_ref()?.instead(media)
+    }
+
+    /// Ends the writes of the media that are over at `now`: see [`Unprogrammed::ended`].
+    pub fn ended(&mut self, now: Ps) -> Vec<(MediaLine, Option<LineBytes>)> {
+        self.unprogrammed.as_mut().map_or_else(Vec::new, |unprogrammed| unprogrammed.ended(now))
     }
 
     /// Whether a power failure may leave less than the image has.

@@ -3,12 +3,13 @@
 use super::*;
 use crate::device::Device;
 use crate::device::tests::{TestBase, test_machine};
+use crate::kernel::Random;
 use crate::layout::MediaLayout;
 use crate::message::{Content, DevicePort, Line, Location};
 use std::sync::Arc;
 
 const BURST: Ps = 10_000;
-const BUFFER: Ps = 63_000;
+const BUFFER: Ps = 60_000;
 const READ: Ps = 129_000;
 const READ_INTERVAL: Ps = 36_700;
 const WRITE_INTERVAL: Ps = 107_400;
@@ -123,6 +124,20 @@ fn a_part_that_must_leave_is_completed_first() {
 }
 
 #[test]
+fn writes_of_a_line_are_accepted_in_their_order() {
+    let mut machine = machine();
+    machine.module.buffer = "512B".parse().unwrap();
+    let mut device = device(&machine);
+    let (mut random, mut last) = (Random::stream(1, "lines"), [0; 24]);
+    for now in (0..4_000).map(|step| step * BURST) {
+        let number = random.below(24);
+        let accepted = write(&mut device, now, number);
+        assert!(accepted >= last[number as usize], "at {now}");
+        last[number as usize] = accepted;
+    }
+}
+
+#[test]
 fn a_part_whose_rest_was_read_is_not_read_again() {
     let mut device = device(&machine());
     write(&mut device, 0, 0);
@@ -197,8 +212,9 @@ fn stored(device: &mut Device, now: Ps, lines: &[u64], value: u8) -> Ps {
     })
 }
 
-fn content(device: &Device, now: Ps, number: u64) -> Option<u8> {
-    match device.survives(now).content(MediaLine::data(Line(number))) {
+fn content(device: &mut Device, now: Ps, number: u64) -> Option<u8> {
+    device.ended(now);
+    match device.survives().content(MediaLine::data(Line(number))) {
         Content::Stored(bytes) => Some(bytes[0]),
         Content::Never | Content::Base(_) => None,
     }
@@ -213,20 +229,20 @@ fn buffer_outside_the_domain_loses_what_is_not_programmed() {
         assert_eq!(device.may_lose(), !durable);
         let accepted = stored(&mut device, 0, &[0], 1);
         let newest = |value| if durable { Some(value) } else { None };
-        assert_eq!(content(&device, 1_000_000_000, 0), newest(1), "a part waits for ever");
+        assert_eq!(content(&mut device, 1_000_000_000, 0), newest(1), "a part waits for ever");
         assert_eq!(accepted, BURST);
         // The rest of the line: it leaves, and is there when the media have programmed it.
         let accepted = stored(&mut device, 1_000_000, &[1, 2, 3], 2);
         let programmed = accepted + TRANSLATION + WRITE_INTERVAL;
-        assert_eq!(content(&device, programmed - 1, 0), newest(1));
-        assert_eq!([0, 1, 3].map(|line| content(&device, programmed, line)), [Some(1), Some(2), Some(2)]);
+        assert_eq!(content(&mut device, programmed - 1, 0), newest(1));
+        assert_eq!([0, 1, 3].map(|line| content(&mut device, programmed, line)), [Some(1), Some(2), Some(2)]);
         // A newer value of one line: the older one is what the media have.
         stored(&mut device, programmed, &[0], 3);
         let left = if durable { Some(3) } else { Some(1) };
-        assert_eq!([0, 1].map(|line| content(&device, programmed + 1_000_000, line)), [left, Some(2)]);
-        device.lose_power(programmed + 1_000_000);
+        assert_eq!([0, 1].map(|line| content(&mut device, programmed + 1_000_000, line)), [left, Some(2)]);
+        device.lose_power();
         device.power_cycle(&machine);
-        assert_eq!(content(&device, 0, 0), left);
+        assert_eq!(content(&mut device, 0, 0), left);
     }
 }
 

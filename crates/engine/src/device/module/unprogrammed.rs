@@ -10,78 +10,91 @@ use std::collections::VecDeque;
 /// A media line: its module, and its number there.
 type Place = (u16, u64);
 
+/// When and where the buffer accepts a line.
+#[derive(Clone, Copy, Debug)]
+struct Accepted {
+    place: Place,
+    at: Ps,
+}
+
 /// A change of a line.
 #[derive(Clone, Debug)]
 struct Change {
-    /// When the buffer accepted it.
-    accepted: Ps,
+    accepted: Accepted,
     /// What was stored before; `None` if nothing was.
     before: Option<LineBytes>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Changed {
-    place: Place,
-    /// When the buffer accepts writes that are not stored yet, oldest first.
-    expected: VecDeque<Ps>,
-    changes: Vec<Change>,
-}
-
-#[derive(Clone, Debug, Default)]
 pub(super) struct Unprogrammed {
-    lines: FxHashMap<MediaLine, Changed>,
-    /// The writes of each media line, oldest first: when the media begin, and when they have done it.
-    written: FxHashMap<Place, Vec<(Ps, Ps)>>,
+    /// By line, the writes that are not stored yet, oldest first.
+    expected: FxHashMap<MediaLine, VecDeque<Accepted>>,
+    /// What was stored last: what lies beside it follows.
+    stored: Option<Accepted>,
+    /// By line, the changes that are not programmed, oldest first; none is empty.
+    lines: FxHashMap<MediaLine, Vec<Change>>,
+    /// Writes of the media that are not over.
+    writes: Vec<(u16, Leaving)>,
+    /// When they are over, as far as nobody has asked.
+    ends: Vec<Ps>,
 }
 
 impl Unprogrammed {
     /// The buffer will have accepted a write of `media` at `at`.
     pub fn accepted(&mut self, media: MediaLine, place: Place, at: Ps) {
-        let line = self.lines.entry(media).or_default();
-        line.place = place;
-        line.expected.push_back(at);
+        self.expected.entry(media).or_default().push_back(Accepted { place, at });
     }
 
-    /// The write that was accepted first is about to be stored over `before`. One that no buffer has accepted, as that of a
-    /// boot, is on the media.
+    /// The write of `media` that was accepted first is about to be stored over `before`, or what lies beside the line that was
+    /// stored last.
     pub fn stores(&mut self, media: MediaLine, before: Content<'_>) {
-        let Some(line) = self.lines.get_mut(&media) else { return };
-        let Some(accepted) = line.expected.pop_front() else {
-            line.changes.clear();
-            return;
-        };
-        if let Some(newest) =
-            line.changes.iter().rposition(|change| programmed(&self.written, line.place, change.accepted, accepted))
-        {
-            line.changes.drain(..=newest);
-        }
+        let expected = self.expected.get_mut(&media).and_then(VecDeque::pop_front);
+        let Some(accepted) = expected.or(self.stored) else { return };
+        self.stored = Some(accepted);
         let before = if let Content::Stored(bytes) = before { Some(*bytes) } else { None };
-        line.changes.push(Change { accepted, before });
+        self.lines.entry(media).or_default().push(Change { accepted, before });
     }
 
     /// A media line of `module` begins to be written.
     pub fn leaves(&mut self, module: u16, leaving: Leaving) {
-        self.written.entry((module, leaving.line)).or_default().push((leaving.from, leaving.until));
+        self.writes.push((module, leaving));
+        self.ends.push(leaving.until);
     }
 
-    /// Each line that a power failure at `now` takes back, with what is left of it.
-    pub fn lost(&self, now: Ps) -> Vec<(MediaLine, Option<LineBytes>)> {
-        let mut lost: Vec<_> = self
-            .lines
-            .iter()
-            .filter_map(|(&media, line)| {
-                let kept = |change: &Change| programmed(&self.written, line.place, change.accepted, now);
-                let first = line.changes.iter().rposition(kept).map_or(0, |newest| newest + 1);
-                Some((media, line.changes.get(first)?.before))
-            })
-            .collect();
+    /// When a write of the media ends that nobody has asked for.
+    pub fn next_end(&mut self) -> Option<Ps> {
+        self.ends.pop()
+    }
+
+    /// What the media hold of `media`, if it is not what is stored.
+    pub fn instead(&self, media: MediaLine) -> Option<Option<&LineBytes>> {
+        self.lines.get(&media).map(|changes| changes[0].before.as_ref())
+    }
+
+    /// Ends the writes of the media that are over at `now`; returns each line of which they hold something else than before,
+    /// with what that is, or `None` if it is what is stored.
+    pub fn ended(&mut self, now: Ps) -> Vec<(MediaLine, Option<LineBytes>)> {
+        let (over, left): (Vec<_>, Vec<_>) = self.writes.drain(..).partition(|(_, leaving)| leaving.until <= now);
+        self.writes = left;
+        let mut ended = Vec::new();
+        self.lines.retain(|&media, changes| {
+            let programmed = |change: &Change| {
+                let Accepted { place, at } = change.accepted;
+                over.iter().any(|&(module, leaving)| place == (module, leaving.line) && leaving.from >= at)
+            };
+            let Some(newest) = changes.iter().rposition(programmed) else { return true };
+            changes.drain(..=newest);
+            ended.push((media, changes.first().and_then(|change| change.before)));
+            !changes.is_empty()
+        });
+        ended.sort_unstable_by_key(|(media, _)| *media);
+        ended
+    }
+
+    /// Each line that a power failure takes back, with what is left of it.
+    pub fn lost(&self) -> Vec<(MediaLine, Option<LineBytes>)> {
+        let mut lost: Vec<_> = self.lines.iter().map(|(&media, changes)| (media, changes[0].before)).collect();
         lost.sort_unstable_by_key(|(media, _)| *media);
         lost
     }
-}
-
-/// Whether the media have programmed by `now` what the buffer accepted at `accepted`.
-fn programmed(written: &FxHashMap<Place, Vec<(Ps, Ps)>>, place: Place, accepted: Ps, now: Ps) -> bool {
-    let writes = written.get(&place).map_or(&[][..], Vec::as_slice);
-    writes.iter().any(|&(from, until)| from >= accepted && until <= now)
 }
