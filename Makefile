@@ -215,6 +215,8 @@ validate: engine ## Reproduce the papers at their footprints, into $(OUT)/ and v
 	cp $(OUT)/{secpm,secpm-workshop,counter-atomicity,easy-pm,sepencr}{,.directions}.md validation/
 	$(BIN)/counterpoint reproduce integrity --out $(OUT)/integrity || test $$? = 1
 	cp $(OUT)/integrity/integrity.md validation/
+	$(BIN)/counterpoint reproduce optane --seeds 1 --out $(OUT)/optane || test $$? = 1
+	cp $(OUT)/optane/optane.md validation/
 
 .PHONY: calibrate
 calibrate: engine ## Repeat the search over what the papers leave open, into docs/; PAPER=secpm, ...: only those of its simulator. It resumes from $(OUT)/.

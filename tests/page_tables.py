@@ -16,7 +16,9 @@ from typing import Any
 import polars as pl
 
 import counterpoint as cp
+from counterpoint.papers import claims
 from counterpoint.system import units
+from counterpoint.verbs.comparison import COMPARE_WORKLOADS
 
 TIMING_ONLY = ("engine.bytes=false",)
 """Without contents, which change no event and no figure of these tables."""
@@ -110,6 +112,55 @@ def flips() -> str:
     shares = {(row["design"], row["workload"]): row["nvm_data_flip_share"] for row in frame.iter_rows(named=True)}
     rows = [[f"`{design}`", *(f"{100 * shares[design, work]:.1f} %" for work in workloads)] for design in designs]
     return table(["design", *(f"`{work}`" for work in workloads)], rows)
+
+
+def module_claims() -> str:
+    """What was measured of Optane modules beside the machine that models them, for docs/optane.md."""
+    known = claims.published()
+    rows = []
+    for claim in cp.reproduce("optane", seeds=1).claims:
+        fitted = known[claim.id].get("fitted")
+        deviation = 100 * (claim.measured / claim.published - 1)
+        told = f"{deviation:+.1f} %" if claim.holds else f"**{deviation:+.1f} %**"
+        source = claim.source.rpartition(" et al., ")[2]
+        to = f"fitted: `{fitted}`" if fitted else "predicted"
+        rows.append([claim.what, source, f"{claim.published:.4g}", f"{claim.measured:.4g}", told, to])
+    return table(["what", "measured by", "published", "here", "deviation", "a value of the machine was"], rows)
+
+
+def module_designs() -> str:
+    """Latency of designs on Optane modules and on the papers' PCM, for docs/optane.md."""
+    designs = [
+        *("unencrypted", "xts", "write-through", "secpm-no-cwr", "secpm", "fca", "sca", "co-located-cc"),
+        *("hw-log", "alc", "easy-pm", "strict", "rebuild", "osiris", "supermem-tree", "xts-tree"),
+    ]
+    found: dict[str, dict[str, list[float]]] = {}
+    for machine in ("secpm", "optane"):
+        frame = cp.compare(
+            designs, COMPARE_WORKLOADS, machine=machine, transactions=500, footprint="256MiB", set=TIMING_ONLY
+        )
+        rows = [*frame.iter_rows(named=True)]
+        plain = {row["workload"]: row for row in rows if row["design"] == "unencrypted"}
+        for row in rows:
+            of = found.setdefault(row["design"], {})
+            for column, key in (("latency", "transaction_latency_ns_mean"), ("writes", "nvm_writes")):
+                of.setdefault(f"{column} {machine}", []).append(row[key] / plain[row["workload"]][key])
+    means = {design: {key: sum(each) / len(each) for key, each in of.items()} for design, of in found.items()}
+    ranks = {
+        machine: {design: 1 + place for place, design in enumerate(sorted(means, key=lambda one: means[one][machine]))}
+        for machine in ("latency secpm", "latency optane")
+    }
+    body = [
+        [
+            f"`{design}`",
+            f"{means[design]['latency secpm']:.2f}",
+            f"{means[design]['latency optane']:.2f}",
+            f"{ranks['latency secpm'][design]} → {ranks['latency optane'][design]}",
+            f"{means[design]['writes optane']:.2f}",
+        ]
+        for design in sorted(means, key=lambda one: means[one]["latency optane"])
+    ]
+    return table(["design", "latency on `secpm`", "latency on `optane`", "place", "lines written on `optane`"], body)
 
 
 def counters_before_data() -> str:

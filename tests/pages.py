@@ -225,6 +225,8 @@ LONG: Mapping[tuple[str, str], Callable[[], str]] = {
     ("docs/integrity.md", "means"): page_tables.means,
     ("docs/proof.md", "proofs"): proof_tables.proofs,
     ("docs/proof.md", "faults"): proof_tables.faults,
+    ("docs/optane.md", "claims"): page_tables.module_claims,
+    ("docs/optane.md", "designs"): page_tables.module_designs,
 }
 """The parts that take too long for a test."""
 

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         faults,
         machines,
         parts,
+        probes,
         workloads,
     )
     from .verbs.comparison import compare, run_matrix
@@ -113,6 +114,7 @@ else:
                 "faults",
                 "machines",
                 "parts",
+                "probes",
                 "workloads",
             ),
             "verbs.comparison": ("compare", "run_matrix"),
@@ -155,6 +157,7 @@ __all__ = [
     "machines",
     "over_time",
     "parts",
+    "probes",
     "prove",
     "record",
     "recovery",

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-const MACHINES: [&str; 3] = ["small", "secpm", "counter-atomicity"];
+const MACHINES: [&str; 4] = ["small", "secpm", "counter-atomicity", "optane"];
 const TRANSACTIONS: u64 = 40;
 
 /// Settings that give the machine of a paper caches that a short run can fill.
@@ -36,6 +36,14 @@ fn sets(machine: &str) -> Vec<String> {
             "controller.counter_cache_size=1KiB",
             "controller.counter_cache_ways=4",
             "device.capacity=256MiB",
+        ],
+        "optane" => &[
+            "l1.size=2KiB",
+            "l2.size=4KiB",
+            "l3.size=16KiB",
+            "controller.counter_cache_size=512B",
+            "device.capacity=240MiB",
+            "module.buffer=1KiB",
         ],
         _ => &[],
     };

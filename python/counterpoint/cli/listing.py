@@ -84,13 +84,16 @@ def parts(as_json: Json = False) -> None:
 
 
 def workloads(as_json: Json = False) -> None:
-    """List the workloads."""
+    """List the workloads, and the probes, which measure memory and keep nothing."""
     found = catalogue.workloads()
     if as_json:
         return _print_json("workloads", found)
     table = _table("workload", "what it does", "undo log")
     for workload in found:
         table.add_row(workload.name, workload.summary, "yes" if workload.has_log else "no")
+    table.add_section()
+    for probe in catalogue.probes():
+        table.add_row(probe.name, probe.summary, "probe")
     return screen.output().print(table)
 
 

@@ -23,8 +23,9 @@ def reproduce(
     paper: Annotated[
         str,
         typer.Argument(
-            metavar="[PAPER|integrity|all]",
-            help="A paper, by the name of its machine; `integrity`, predictions on one machine; default all papers.",
+            metavar="[PAPER|integrity|optane|all]",
+            help="A paper, by the name of its machine; `integrity`, predictions on one machine; `optane`, what was "
+            "measured of modules; default all papers.",
         ),
     ] = ALL,
     quick: Annotated[

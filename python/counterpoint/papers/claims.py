@@ -34,8 +34,10 @@ _BY = {"by_tx_size": "tx_size", "by_cores": "cores", "by_design": "design"}
 
 @cache
 def published() -> dict[str, dict[str, Any]]:
-    """The entries of `claims.toml` by id, in its order, and then those of `predictions.toml`."""
-    files = [resources.files(__package__).joinpath(name) for name in ("claims.toml", "predictions.toml")]
+    """The entries of `claims.toml` by id, in its order, then of `predictions.toml` and `measurements.toml`."""
+    files = [
+        resources.files(__package__).joinpath(name) for name in ("claims.toml", "predictions.toml", "measurements.toml")
+    ]
     return {claim["id"]: claim for file in files for claim in tomllib.loads(file.read_text())["claim"]}
 
 

@@ -65,8 +65,9 @@ closely."""
 PAPERS = ("secpm", "secpm-workshop", "counter-atomicity", "easy-pm", "sepencr")
 """The papers, whose folders here and machine presets have the same names."""
 
-PREDICTIONS = ("integrity",)
-"""What papers say of designs, predicted on one machine that none of them has; nothing is searched for them."""
+PREDICTIONS = ("integrity", "optane")
+"""What papers say of designs, predicted on one machine that none of them has, and what was measured of modules, on the
+machine that models them; nothing is searched for them."""
 
 WARMUP_BYTES = "warmup_bytes"
 """Instead of `warmup`: how much each core writes before anything is measured, whatever the size of its transactions."""

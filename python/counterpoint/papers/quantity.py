@@ -82,6 +82,16 @@ def _seconds(run: Document, key: str) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
 
 
+def _gib_per_s(run: Document) -> float | None:
+    """GiB that programs have read or written in a second."""
+    return None if run["throughput_tps"] is None else run["throughput_tps"] * run["tx_size"] / 2**30
+
+
+def _of_modules(key: str) -> Callable[[Document], float | None]:
+    """A figure of the modules of the device; None without them."""
+    return lambda run: None if run["nvm"]["modules"] is None else run["nvm"]["modules"][key]
+
+
 METRICS: Mapping[str, Callable[[Document], float | None]] = {
     "writes": lambda run: run["nvm"]["writes"],
     "counter_writes": lambda run: run["nvm"]["counter_writes"],
@@ -93,6 +103,8 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
     "throughput": lambda run: run["throughput_tps"],
     "runtime": _runtime,
     "execution_time": _execution_time,
+    "gib_per_s": _gib_per_s,
+    "write_amplification": _of_modules("write_amplification"),
     "l1_access_latency": lambda run: run["l1_access_latency_ns"],
     "hit_percent": _hit_percent,
     "miss_percent": _miss_percent,
@@ -120,6 +132,7 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
 
 `writes` counts lines of all kinds, `write_bytes` their bytes, which are fewer where only parts of lines are written.
 `runtime` is simulated ns per transaction, `execution_time` the ns from one transaction to the next over all cores,
+`gib_per_s` counts the bytes of transactions, `write_amplification` is bytes of the media over bytes written,
 `l1_access_latency` and `latency` are in ns, energies in mJ, and `recovery_paper_s` is by the formula of sepencr section
 V-D. Of the drain, `drain_caches_mj`, `drain_controller_mj` and `drain_encryption_mj` are the columns of its Table III.
 Those of `boot` are of recoveries: lines, and seconds on the machine's device or by the papers' arithmetic, 100 ns for

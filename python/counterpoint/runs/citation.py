@@ -88,7 +88,7 @@ def cite(design: str | os.PathLike[str], workload: str | os.PathLike[str], **opt
 
 def is_trace(workload: str) -> bool:
     """Whether a workload that the engine takes is a trace."""
-    return workload not in {known.name for known in catalogue.workloads()}
+    return workload not in catalogue.programs()
 
 
 def _check_trace(path: str) -> None:

@@ -73,8 +73,8 @@ def _content(name: str) -> str:
 
 @cache
 def _names() -> frozenset[str]:
-    kinds = (catalogue.workloads(), catalogue.machines(), catalogue.designs())
-    return frozenset(known.name for kind in kinds for known in kind)
+    kinds = (catalogue.machines(), catalogue.designs())
+    return catalogue.programs() | {known.name for kind in kinds for known in kind}
 
 
 @cache

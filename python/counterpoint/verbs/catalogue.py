@@ -13,7 +13,7 @@ from ..contract import results
 from ..contract.request import Variant, check_design, literal
 
 if TYPE_CHECKING:
-    from ..contract.results import Design, DesignPart, Fault, Machine, Workload
+    from ..contract.results import Design, DesignPart, Fault, Machine, Probe, Workload
 
 
 def designs() -> list[Design]:
@@ -99,6 +99,16 @@ def parts() -> list[DesignPart]:
 def workloads() -> list[Workload]:
     """All workloads."""
     return list(_catalogue().workloads)
+
+
+def probes() -> list[Probe]:
+    """All probes, which are workloads that measure memory and keep nothing."""
+    return list(_catalogue().probes)
+
+
+def programs() -> frozenset[str]:
+    """The names of all workloads and probes: every other workload is the path of a trace."""
+    return frozenset(one.name for one in (*workloads(), *probes()))
 
 
 def machines() -> list[Machine]:

@@ -5,7 +5,7 @@ use crate::design::{self, faults::Fault};
 use crate::message::ProgramForm;
 use crate::parts::Design;
 use crate::stats::{ENGINE_BUILD, ENGINE_VERSION};
-use crate::workload::{WORKLOADS, WorkloadInfo};
+use crate::workload::{PROBES, ProbeInfo, WORKLOADS, WorkloadInfo};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -21,6 +21,8 @@ pub(super) struct Catalogue {
     designs: Vec<DesignEntry>,
     /// The workloads.
     workloads: Vec<Workload>,
+    /// The probes, which measure memory and keep nothing.
+    probes: Vec<Probe>,
     /// The machine presets.
     machines: Vec<Preset>,
     /// The mechanisms that `crash` can switch off.
@@ -77,6 +79,15 @@ struct Workload {
     has_log: bool,
 }
 
+/// A probe that exists.
+#[derive(Serialize, JsonSchema)]
+struct Probe {
+    /// Its name.
+    name: &'static str,
+    /// What it does, in a line.
+    summary: &'static str,
+}
+
 /// A machine preset.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Machine")]
@@ -112,6 +123,7 @@ pub fn describe() -> String {
             .iter()
             .map(|&WorkloadInfo { name, summary, has_log, .. }| Workload { name, summary, has_log })
             .collect(),
+        probes: PROBES.iter().map(|&ProbeInfo { name, summary, .. }| Probe { name, summary }).collect(),
         machines: config::preset_names().into_iter().filter_map(|name| config::preset(name).ok()).map(preset).collect(),
         faults: faults(),
         parts: design::parts(),

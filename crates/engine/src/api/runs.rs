@@ -51,7 +51,7 @@ impl Opened {
     fn base_key(&self) -> Option<&BaseKey> {
         match &self.source {
             Source::Workload(plan) => Some(plan.base_key()),
-            Source::Trace(..) | Source::Litmus(..) => None,
+            Source::Trace(..) | Source::Litmus(..) | Source::Probe(_) => None,
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::config::Machine;
 use crate::controller::{Controller, ControllerStats};
-use crate::device::{Device, DeviceStats};
+use crate::device::{Device, DeviceStats, ModuleStats};
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{LINE_BYTES, LINE_WORDS};
 use crate::parts::Design;
-use crate::stats::{CounterCacheReport, Crypto, IntegrityReport, Nvm, WpqReport};
+use crate::stats::{CounterCacheReport, Crypto, IntegrityReport, ModuleReport, Nvm, WpqReport};
 
 /// Figures of one measurement period.
 pub(crate) struct Figures {
@@ -73,6 +73,7 @@ impl Figures {
                 data_flip_share: data_flip_share(machine, &media),
                 row_hits: media.row_hits,
                 bank_busy_ns: ps_to_ns(media.bank_busy_ps),
+                modules: device.module_stats().map(|stats| modules(machine, &media, stats)),
             },
             counter_cache: if design.has_counter_cache() { counter_cache(&stats) } else { Default::default() },
             wpq: WpqReport {
@@ -102,6 +103,19 @@ impl Figures {
 fn data_flip_share(machine: &Machine, media: &DeviceStats) -> Option<f64> {
     let bits = media.data_writes * LINE_BYTES * 8;
     (machine.engine.bytes && bits > 0).then(|| media.flipped_data_bits as f64 / bits as f64)
+}
+
+fn modules(machine: &Machine, media: &DeviceStats, stats: ModuleStats) -> ModuleReport {
+    let (written, of_media) = (media.writes * LINE_BYTES, stats.media_writes * machine.module.media_line.0);
+    ModuleReport {
+        media_reads: stats.media_reads,
+        media_writes: stats.media_writes,
+        read_modify_writes: stats.read_modify_writes,
+        buffer_hits: stats.buffer_hits,
+        merged_writes: stats.merged_writes,
+        translation_misses: stats.translation_misses,
+        write_amplification: (written > 0).then(|| of_media as f64 / written as f64),
+    }
 }
 
 /// Picoseconds in years of 365.25 days.

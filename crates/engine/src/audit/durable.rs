@@ -139,6 +139,30 @@ impl Durable {
         }
     }
 
+    /// Handles that a power failure leaves of `media` what the media hold, `held`, or nothing, unless it is a counter block that
+    /// is queued.
+    pub fn media_hold(&mut self, lines: &mut Lines, event: u64, media: MediaLine, held: Option<&LineBytes>) {
+        match (media.unit(), held) {
+            (MediaUnit::Counter(_), _) if self.cipher.is_none() => {}
+            (MediaUnit::Counter(block), _) => {
+                let slot = lines.slot(block);
+                lines.rows[slot].written = held.copied();
+                self.removed.push(slot);
+            }
+            (_, Some(held)) => self.persisted(lines, event, media, held),
+            (MediaUnit::Data(line), None) => {
+                let id = lines.id(line);
+                let durable = &mut lines.record_mut(id).durable;
+                self.hash ^= std::mem::take(&mut durable.hash);
+                (durable.stored, durable.left) = (None, None);
+                self.touch_line(lines, id);
+            }
+            (MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_), None) => {
+                self.hash ^= self.integrity.remove(&media).unwrap_or(0);
+            }
+        }
+    }
+
     /// Handles that `media`, a line of bits on the chip, now has these bytes. It persists if such lines survive.
     pub fn bit_line(&mut self, lines: &mut Lines, event: u64, media: MediaLine, bytes: &LineBytes) {
         if self.recovered.bit_lines_survive() {

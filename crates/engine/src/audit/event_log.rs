@@ -23,6 +23,7 @@ pub(super) enum Note {
     Arrived(Line),
     Persisted(MediaLine),
     Coalesced(MediaLine),
+    Buffered(MediaLine),
     Reencryption { page: Page, old_major: u64, done: u32, finished: bool },
 }
 
@@ -80,7 +81,7 @@ impl EventLog {
             | Note::Evicted(of)
             | Note::Arrived(of) => of == line,
             Note::Fenced(_) | Note::LogFreed(_) => true,
-            Note::Persisted(media) | Note::Coalesced(media) => {
+            Note::Persisted(media) | Note::Coalesced(media) | Note::Buffered(media) => {
                 media == MediaLine::data(line) || media == MediaLine::counter(self.coverage.block(line))
             }
             Note::Reencryption { page, .. } => page == line.page(),
@@ -107,6 +108,7 @@ impl EventLog {
             Note::Coalesced(media) => {
                 format!("an older queued copy of {} was removed in favour of a newer one", unit(media))
             }
+            Note::Buffered(media) => format!("a power failure left of {} what the media held", unit(media)),
             Note::Reencryption { finished: true, .. } => "re-encryption of the page finished".into(),
             Note::Reencryption { old_major, done, .. } => {
                 format!("the page was being re-encrypted (old major counter {old_major}, {done} of 64 lines done)")

@@ -87,6 +87,15 @@ impl Observer for Auditor {
         }
     }
 
+    fn media_hold(&mut self, _now: Ps, media: MediaLine, held: Option<&LineBytes>) {
+        self.note(Note::Buffered(media));
+        let event = self.events + 1;
+        self.durable.media_hold(&mut self.lines, event, media, held);
+        if let Some(stages) = &mut self.stages {
+            stages.media_changed(&self.lines, media);
+        }
+    }
+
     fn coalesced(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.note(Note::Coalesced(media));
         self.durable.removed(&mut self.lines, media, bytes);

@@ -4,8 +4,9 @@ use super::excerpt::shown_name;
 use super::fields::FIELDS;
 use super::program::Program;
 use super::{
-    AddressMapping, ByteSize, CacheLevel, CoreRegion, CounterPlacement, Geometry, Integrity, MacPlacement, Machine,
-    ProgrammedBits, RunConfig, SchedulingPolicy, WriteAcknowledged, WriteInterruption,
+    AddressMapping, ByteSize, CacheLevel, CoreRegion, CounterPlacement, CounterWrite, Geometry, Integrity, Leveling,
+    MacPlacement, Machine, ModuleKind, ProgrammedBits, RunConfig, SchedulingPolicy, WriteAcknowledged,
+    WriteInterruption,
 };
 use crate::kernel::ConfigError;
 use crate::message::LINE_BYTES;
@@ -91,6 +92,7 @@ fn check(machine: &Machine) -> Result<(), String> {
     }
     acknowledgement(machine)?;
     device_as_a_whole(machine)?;
+    modules(machine)?;
     wear(machine)
 }
 
@@ -187,6 +189,55 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
             "log.buckets = {} with log.bucket_records = {} leave no page for programs in device.capacity = {}",
             machine.log.buckets, machine.log.bucket_records, device.capacity
         ));
+    }
+    Ok(())
+}
+
+/// What goes with modules, which schedule their media themselves.
+fn modules(machine: &Machine) -> Result<(), String> {
+    let Machine { module, device, controller, wear, .. } = machine;
+    let ByteSize(line) = module.media_line;
+    if !line.is_power_of_two() {
+        return Err(format!(
+            "module.media_line = {} must be a power of two, because a page has whole media lines",
+            module.media_line
+        ));
+    }
+    if !module.buffer.0.is_multiple_of(line) {
+        return Err(format!(
+            "module.buffer = {} must be a multiple of module.media_line = {}, because a buffer holds whole media lines",
+            module.buffer, module.media_line
+        ));
+    }
+    if module.kind == ModuleKind::None {
+        return Ok(());
+    }
+    for (path, refused, why) in [
+        ("wear.leveling = none", wear.leveling != Leveling::None, "modules move lines themselves"),
+        (
+            "device.write_interruption = none",
+            device.write_interruption != WriteInterruption::None,
+            "the controller does not see what the media do",
+        ),
+        (
+            "controller.write_acknowledged = queued",
+            controller.write_acknowledged != WriteAcknowledged::Queued,
+            "the controller does not see when the media have programmed a line",
+        ),
+        (
+            "controller.counter_write = line",
+            controller.counter_write != CounterWrite::Line,
+            "a module takes lines of 64 bytes",
+        ),
+        (
+            "controller.policy = continuous",
+            controller.policy != SchedulingPolicy::Continuous,
+            "the other policies schedule rows of banks",
+        ),
+    ] {
+        if refused {
+            return Err(format!("module.kind = buffered needs {path}, because {why}"));
+        }
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The built-in machines, one per paper table. All but [`MOST_GENERAL`] are machine files on top of a base, as users
+//! The built-in machines, one per paper table, and one of measured modules. All but [`MOST_GENERAL`] are machine files on top of a base, as users
 //! write them.
 
 use super::Machine;
@@ -8,13 +8,14 @@ use super::nearest::unknown_name;
 use crate::kernel::ConfigError;
 
 /// Name and text of each preset.
-const PRESETS: [(&str, &str); 6] = [
+const PRESETS: [(&str, &str); 7] = [
     ("secpm", include_str!("presets/secpm.toml")),
     ("secpm-workshop", include_str!("presets/secpm-workshop.toml")),
     ("counter-atomicity", include_str!("presets/counter-atomicity.toml")),
     ("easy-pm", include_str!("presets/easy-pm.toml")),
     ("sepencr", include_str!("presets/sepencr.toml")),
     ("small", include_str!("presets/small.toml")),
+    ("optane", include_str!("presets/optane.toml")),
 ];
 
 /// The preset that sets every value. All others build on it, and so does a machine file that names no base.
@@ -135,7 +136,7 @@ mod tests {
     fn nearest_preset_is_named() {
         assert_eq!(
             preset("secpn").unwrap_err().0,
-            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small)"
+            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small, optane)"
         );
     }
 }

@@ -5,6 +5,7 @@
 use super::device::Device;
 use super::fields::{AES_UNITS, CACHE_SIZE, CLOCK, DRAIN_ENERGY, GIB, LATENCY, MSHRS, QUEUE, TIMING, WAYS};
 use super::integrity::Integrity;
+use super::module::Module;
 use super::program::Program;
 use super::size::ByteSize;
 use super::wear::Wear;
@@ -44,6 +45,8 @@ pub struct Machine {
     pub eadr: Eadr,
     /// The non-volatile device.
     pub device: Device,
+    /// The modules of the device, if it has any.
+    pub module: Module,
     /// How the device wears out.
     pub wear: Wear,
 }

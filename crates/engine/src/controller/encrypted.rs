@@ -133,6 +133,7 @@ impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
             ControllerEvent::ReadArrives { slot } => return self.read_arrives(slot),
             ControllerEvent::InlineCounterArrives { slot } => return self.counter_known(slot),
             ControllerEvent::WriteProgrammed { token } => return self.memory.acknowledge_written(token),
+            ControllerEvent::MediaWritten => return self.memory.media_written(),
             ControllerEvent::BankReady { bank } => self.memory.bank_ready(bank),
             ControllerEvent::Decide => self.memory.decide(),
             ControllerEvent::WriteArrives { slot } => self.write_arrives(slot),

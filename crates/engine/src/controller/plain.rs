@@ -43,6 +43,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
             ControllerEvent::ReadArrives { slot } => return self.read_arrives(slot),
             ControllerEvent::ReadReady { slot } => return self.read_ready(slot),
             ControllerEvent::WriteProgrammed { token } => return self.memory.acknowledge_written(token),
+            ControllerEvent::MediaWritten => return self.memory.media_written(),
             ControllerEvent::BankReady { bank } => self.memory.bank_ready(bank),
             ControllerEvent::Decide => self.memory.decide(),
             // There are no counters to write back.

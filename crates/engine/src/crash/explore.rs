@@ -253,6 +253,12 @@ pub(crate) fn check_crashable(config: &RunConfig, design: &Design) -> Result<(),
     if let Err(why) = &design.promise.crash_consistent {
         return Err(ConfigError(format!("design '{}' cannot be crash-tested: {why}", design.name)));
     }
+    if crate::workload::find_probe(&config.workload).is_some() {
+        return Err(ConfigError(format!(
+            "workload '{}' is a probe: it keeps nothing that a crash could lose",
+            config.workload
+        )));
+    }
     if !config.machine.engine.bytes {
         return Err(ConfigError("engine.bytes = false leaves nothing to check after a crash: true".to_owned()));
     }
@@ -278,5 +284,6 @@ pub(super) fn with_survivors<'e, T>(
 ) -> T {
     let drained = losses.strike(system);
     let System { observer, device, .. } = system;
-    judge(observer, &Survivors { drained, media: device.image(), loss: losses.loss })
+    let left = device.survives();
+    judge(observer, &Survivors { drained, media: &*left, loss: losses.loss })
 }

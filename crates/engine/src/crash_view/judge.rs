@@ -85,7 +85,8 @@ impl<'a> Judge<'a> {
         let global = *self.global.get_or_insert_with(|| system.controller.snapshot().global_counter.is_some());
         let drained = self.losses.strike(system);
         let System { observer: (explorer, recorder), device, .. } = system;
-        let survivors = Survivors { drained, media: device.image(), loss: self.losses.loss };
+        let left = device.survives();
+        let survivors = Survivors { drained, media: &*left, loss: self.losses.loss };
         let Judgement { by_run, by_loss, by_boot, .. } = explorer.judge(&survivors)?;
         let is_leak =
             |violation: &Violation| matches!(violation.rule, Rule::Plaintext | Rule::PadReuse | Rule::TweakReuse);

@@ -73,6 +73,14 @@ impl Image {
         }
     }
 
+    /// Makes what is stored for `media` what it was: `bytes`, or nothing.
+    pub fn restore(&mut self, media: MediaLine, bytes: Option<&LineBytes>) {
+        match bytes {
+            Some(bytes) => self.put(media, bytes),
+            None => self.forget(media),
+        }
+    }
+
     /// Makes `media` look as if it had never been written. Its place is not used again.
     pub fn forget(&mut self, media: MediaLine) {
         self.changes += 1;

@@ -54,6 +54,11 @@ impl Mapping {
         Location { bank: place.bank as u16, row: row as u32 }
     }
 
+    /// The number of the line at `place` in its bank.
+    pub fn number(&self, place: Place) -> u64 {
+        place.row * self.geometry.pages_per_row * LINES_PER_PAGE + place.column
+    }
+
     /// The exact place of `media`.
     pub fn place(&self, media: MediaLine) -> Place {
         match media.unit() {

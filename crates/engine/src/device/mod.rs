@@ -4,6 +4,7 @@
 //! - `timing`: when an access gets its bank, rank and bus; `interruption`: reads that stop writes.
 //! - `image`: the bytes that survive a power failure, and how often each line was written.
 //! - `energy` and `wear`: the cost of accesses.
+//! - `module`: modules that answer for themselves, instead of banks that the controller schedules.
 //! - `start_gap`: lines that change their places; `lifetime`: what this means for the life of the device.
 
 mod energy;
@@ -12,6 +13,7 @@ mod interruption;
 mod lifetime;
 mod line_states;
 mod mapping;
+mod module;
 mod start_gap;
 mod table;
 #[cfg(test)]
@@ -20,6 +22,7 @@ mod timing;
 mod wear;
 
 pub use image::Image;
+pub use module::ModuleStats;
 pub use wear::MostWrites;
 
 use crate::config::{Geometry, Machine};
@@ -31,7 +34,9 @@ use crate::message::{
 use energy::Energy;
 use lifetime::RegionWrites;
 use mapping::Mapping;
+use module::Modules;
 use start_gap::StartGap;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use timing::Timing;
@@ -146,6 +151,7 @@ pub struct Device {
     mapping: Mapping,
     leveling: Option<StartGap>,
     timing: Timing,
+    modules: Option<Modules>,
     image: Image,
     energy: Energy,
     most_writes: MostWrites,
@@ -175,6 +181,7 @@ impl Device {
             mapping,
             leveling: StartGap::of(machine),
             timing: Timing::new(&machine.device),
+            modules: Modules::of(machine, banks),
             image: Image::new(base, machine.engine.bytes),
             energy: Energy::new(&machine.device, layout.transfer_bytes()),
             most_writes: MostWrites::default(),
@@ -192,6 +199,7 @@ impl Device {
     /// zero. The stored bytes are kept, and so are the registers of wear levelling.
     pub fn power_cycle(&mut self, machine: &Machine) {
         self.timing = Timing::new(&machine.device);
+        self.modules = Modules::of(machine, self.banks.len());
         self.banks.fill(Bank::default());
         self.reset_stats();
     }
@@ -229,13 +237,39 @@ impl Device {
         &self.image
     }
 
+    /// What a power failure now leaves of the contents of the media: all of them, unless the modules have a buffer that
+    /// is not in the persistence domain.
+    pub fn survives(&self) -> Cow<'_, Image> {
+        let lost = self.modules.as_ref().map_or_else(Vec::new, Modules::lost);
+        if lost.is_empty() {
+            return Cow::Borrowed(&self.image);
+        }
+        let mut left = self.image.clone();
+        lost.iter().for_each(|(media, before)| left.restore(*media, before.as_ref()));
+        Cow::Owned(left)
+    }
+
+    /// Whether a power failure may leave less than is stored.
+    pub fn may_lose(&self) -> bool {
+        self.modules.as_ref().is_some_and(Modules::may_lose)
+    }
+
+    /// Power fails: what does not survive is gone.
+    pub fn lose_power(&mut self) {
+        if let Cow::Owned(left) = self.survives() {
+            self.image = left;
+        }
+    }
+
+    /// The counts of the modules since the start or the last reset; `None` without modules.
+    pub fn module_stats(&self) -> Option<ModuleStats> {
+        self.modules.as_ref().map(Modules::stats)
+    }
+
     /// Changes what is stored for `media`, as somebody does who writes to the module himself; `None`: it looks as if it had
     /// never been written.
     pub fn tamper(&mut self, media: MediaLine, bytes: Option<&LineBytes>) {
-        match bytes {
-            Some(bytes) => self.image.put(media, bytes),
-            None => self.image.forget(media),
-        }
+        self.image.restore(media, bytes);
     }
 
     /// The counts since the start or the last reset.
@@ -260,8 +294,12 @@ impl Device {
         self.image.writes(media)
     }
 
-    /// How many runs the device endures that write what was written since the last reset; `None` if nothing was.
+    /// How many runs the device endures that write what was written since the last reset; `None` if nothing was, and with
+    /// modules, which move lines themselves.
     pub fn endured_runs(&self, machine: &Machine) -> Option<f64> {
+        if self.modules.is_some() {
+            return None;
+        }
         let Some(regions) = &self.leveling else { return lifetime::unlevelled(machine, self.most_writes.of_all()) };
         let mut writes = RegionWrites::new();
         for (media, count) in self.image.iter_writes() {
@@ -276,7 +314,8 @@ impl Device {
     pub fn evenly_endured_runs(&self, machine: &Machine) -> Option<f64> {
         let lines = machine.device.capacity.0 / LINE_BYTES;
         let writes = self.stats.writes;
-        (writes > 0).then(|| machine.wear.endurance_writes as f64 * lines as f64 / writes as f64)
+        (writes > 0 && self.modules.is_none())
+            .then(|| machine.wear.endurance_writes as f64 * lines as f64 / writes as f64)
     }
 
     /// Resets statistics and wear to zero; bytes, open rows and busy banks stay.
@@ -284,6 +323,9 @@ impl Device {
         self.stats = DeviceStats::default();
         self.most_writes = MostWrites::default();
         self.image.reset_writes();
+        if let Some(modules) = &mut self.modules {
+            modules.reset_stats();
+        }
         self.banks.iter_mut().for_each(|bank| bank.stats = BankStats::default());
     }
 }
@@ -326,10 +368,16 @@ impl DevicePort for Device {
     }
 
     fn ready_at(&self, location: Location, op: MediaOp) -> Ps {
+        if self.modules.is_some() {
+            return 0;
+        }
         self.timing.ready_at(location, op)
     }
 
     fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps {
+        if self.modules.is_some() {
+            return now;
+        }
         self.timing.command_at(now, location, op)
     }
 
@@ -344,7 +392,13 @@ impl DevicePort for Device {
     ) -> Issued {
         // With wear levelling a line may have moved since it was located, by one line.
         debug_assert!(location == self.locate(media) || self.leveling.is_some());
-        let issued = self.timing.issue(now, location, op, words, not_before);
+        let issued = match &mut self.modules {
+            None => self.timing.issue(now, location, op, words, not_before),
+            Some(modules) => {
+                let number = self.mapping.number(self.mapping.place(media));
+                modules.issue(now, location.bank, media, number, op)
+            }
+        };
         if issued.stops_write {
             self.write_stopped(location.bank);
         }
@@ -402,12 +456,30 @@ impl DevicePort for Device {
     }
 
     fn store(&mut self, media: MediaLine, bytes: &LineBytes) {
+        if let Some(modules) = &mut self.modules {
+            modules.stores(media, &self.image);
+        }
         let flipped = u64::from(self.image.store(media, bytes));
         self.stats.flipped_bits += flipped;
         if media.as_line().is_some() {
             self.stats.flipped_data_bits += flipped;
         }
         self.stats.access_energy_fj += self.energy.of_flips(flipped);
+    }
+
+    fn next_end(&mut self) -> Option<Ps> {
+        self.modules.as_mut()?.next_end()
+    }
+
+    fn instead(&self, media: MediaLine) -> Option<Option<&LineBytes>> {
+        self.modules.as_ref()?.instead(media)
+    }
+
+    fn ended(&mut self, now: Ps) -> Vec<(MediaLine, LineBytes)> {
+        let ended = self.modules.as_mut().map_or_else(Vec::new, |modules| modules.ended(now));
+        let held =
+            |(media, held): (_, Option<LineBytes>)| (media, held.unwrap_or_else(|| *self.image.content(media).bytes()));
+        ended.into_iter().map(held).collect()
     }
 
     fn materialise(&mut self, media: MediaLine, bytes: &LineBytes) {

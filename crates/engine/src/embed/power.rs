@@ -60,6 +60,7 @@ impl Memory {
         self.start();
         let Self { machine, design, seed, base, driver, stored: untimed, .. } = self;
         let system = &mut driver.as_mut().expect("there is one now").system;
+        system.device.lose_power();
         let loaded = Arc::clone(base) as Arc<dyn BaseImage>;
         let parts = encryption_parts(machine, design, *seed, &loaded).expect("there has been a controller with them");
         let codec = codec_of((machine, 1), design, *seed, parts, Arc::clone(&loaded), None);

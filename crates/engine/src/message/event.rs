@@ -78,6 +78,8 @@ pub enum ControllerEvent {
     Decide,
     /// The device has programmed a write that is to be acknowledged then.
     WriteProgrammed { token: u32 },
+    /// The media have written something that a buffer outside the persistence domain had.
+    MediaWritten,
     /// A line has arrived with its counter beside it: its pad can be made.
     InlineCounterArrives { slot: u32 },
     /// A `counter_cache_writeback` reaches the controller.
@@ -128,7 +130,7 @@ impl ControllerEvent {
             Self::WriteProgrammed { token } => u64::from(token),
             Self::ReencryptDone { index } => u64::from(index),
             Self::BankReady { bank } => u64::from(bank),
-            Self::Decide | Self::ReencryptStep => 0,
+            Self::Decide | Self::ReencryptStep | Self::MediaWritten => 0,
         }
     }
 }

@@ -80,6 +80,9 @@ pub trait Observer {
     fn coalesced(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
     /// `bytes` crossed the memory bus towards the media.
     fn bus_write(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
+    /// Of a device whose buffer is not in the persistence domain: a power failure now leaves of `media` what the media hold,
+    /// `_held`, or nothing if it was never written. A counter block that is queued still leaves what is queued.
+    fn media_hold(&mut self, _now: Ps, _media: MediaLine, _held: Option<&LineBytes>) {}
     /// The controller took the old bytes of `line` into the undo log of the transaction of `core`.
     fn logged(&mut self, _now: Ps, _core: CoreId, _line: Line) {}
     /// The log metadata registers now record that `bucket` belongs to the transaction of `core` and has `records` valid
@@ -162,6 +165,7 @@ combined! {
     bit_line(now: Ps, media: MediaLine, bytes: &LineBytes);
     coalesced(now: Ps, media: MediaLine, bytes: &LineBytes);
     bus_write(now: Ps, media: MediaLine, bytes: &LineBytes);
+    media_hold(now: Ps, media: MediaLine, held: Option<&LineBytes>);
     logged(now: Ps, core: CoreId, line: Line);
     log_extended(now: Ps, core: CoreId, bucket: u32, records: u32);
     log_freed(now: Ps, core: CoreId);

@@ -231,6 +231,20 @@ pub trait DevicePort {
     fn content(&self, media: MediaLine) -> Content<'_>;
     /// Writes `bytes` to `media`.
     fn store(&mut self, media: MediaLine, bytes: &LineBytes);
+    /// When the media will have written what a buffer outside the persistence domain has, and nobody has asked yet: then
+    /// [`DevicePort::ended`] must be called.
+    fn next_end(&mut self) -> Option<Ps> {
+        None
+    }
+    /// What the media hold of `media`, if its buffer is outside the persistence domain and they do not have what is stored.
+    fn instead(&self, _media: MediaLine) -> Option<Option<&LineBytes>> {
+        None
+    }
+    /// Ends the writes of the media that are over at `now`; returns each line of which they hold something else than before,
+    /// with what that is.
+    fn ended(&mut self, _now: Ps) -> Vec<(MediaLine, LineBytes)> {
+        Vec::new()
+    }
     /// Replaces a populated line's host-side plaintext with its ciphertext. Not an access: it costs no time and no
     /// wear.
     fn materialise(&mut self, media: MediaLine, bytes: &LineBytes);

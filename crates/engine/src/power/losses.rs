@@ -30,13 +30,15 @@ impl<'a> Losses<'a> {
     /// What a power failure now leaves of `system`, which is the same system at each call.
     pub fn strike<O: Observer>(&mut self, system: &System<O>) -> Arc<Drained> {
         let mut held = held(system.controller.snapshot());
-        let image = system.device.image();
+        let image = &*system.device.survives();
         if self.loss.drain.is_none() {
             return Arc::new(self.loss.strike(held, image));
         }
         (held.lines, held.metadata) = (system.on_chip(), system.controller.dirty_metadata());
         let changes = image.changes();
         match &self.last {
+            // What such a device loses changes with time alone.
+            _ if system.device.may_lose() => Arc::new(self.loss.strike(held, image)),
             Some(last) if last.changes == changes && last.held == held => Arc::clone(&last.drained),
             _ => {
                 let drained = Arc::new(self.loss.strike(held.clone(), image));

@@ -81,7 +81,7 @@ pub fn counted(design: &Design, machine: &Machine, cancel: &AtomicBool) -> Resul
     let codec = codec_of((machine, 1), design, seed, parts, Arc::clone(&base), None)?;
     let codec = codec.as_deref();
     let system = &driver.system;
-    let media = system.device.image();
+    let media = &*system.device.survives();
     let loss = PowerLoss::new(design, machine, codec);
     let drained = loss.strike(held(system.controller.snapshot()), media);
     let mut boot = loss.boot(media, &drained.snapshot, NoObserver);

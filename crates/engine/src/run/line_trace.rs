@@ -16,14 +16,14 @@ use crate::assembly::memory_map;
 use crate::config::{RunConfig, config_digest};
 use crate::embed::Driver;
 use crate::kernel::{Failure, Ps, ps_to_ns};
-use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer, mask_from_ranges};
+use crate::message::{LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
 use crate::parts::{Design, PartsList};
 use crate::stats::{ENGINE_BUILD, ENGINE_VERSION, per_second};
 use crate::trace::Expected;
 use crate::trace::lines::{LineAccess, LineFormat, LineTrace};
+use crate::workload::Filled;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -131,37 +131,6 @@ pub struct LineHost {
     pub seconds: f64,
     /// Accesses per wall-clock second.
     pub requests_per_second: Option<f64>,
-}
-
-/// Memory with the same contents in every line.
-struct FilledBase {
-    end: u64,
-    line: LineBytes,
-}
-
-impl FilledBase {
-    /// The numbers of its lines.
-    fn lines(&self) -> Range<u64> {
-        0..self.end / LINE_BYTES
-    }
-}
-
-impl BaseImage for FilledBase {
-    fn line(&self, line: Line) -> Option<&LineBytes> {
-        self.populated(line).then_some(&self.line)
-    }
-    fn populated(&self, line: Line) -> bool {
-        self.lines().contains(&line.0)
-    }
-    fn populated_mask(&self, lines: Range<u64>) -> u64 {
-        mask_from_ranges(lines, std::iter::once(self.lines()))
-    }
-    fn populated_lines(&self) -> Vec<Range<u64>> {
-        std::iter::once(self.lines()).collect()
-    }
-    fn end(&self) -> u64 {
-        self.end
-    }
 }
 
 /// The writes of a line that are not on the media yet, by the time of sending, oldest first.
@@ -353,7 +322,7 @@ pub fn run_line_trace(
     let begun = Instant::now();
     let machine = &config.machine;
     let lines = memory_map::room(machine, design)? / LINE_BYTES;
-    let base = Arc::new(FilledBase { end: lines * LINE_BYTES, line: [0x5a; 64] });
+    let base = Arc::new(Filled { end: lines * LINE_BYTES, line: [0x5a; 64] });
     let requests = requests.map(|path| Requests::create(path, design.media_layout(machine))).transpose()?;
     let driver = Driver::new(machine, design, base, config.seed, (MediaWrites::default(), requests))?;
     let mut run = Run::new(driver, cancel);

@@ -7,7 +7,7 @@ use crate::kernel::{ConfigError, Failure};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout, ProgramRecovery};
 use crate::trace::{Omitted, Sites, Trace, TraceSummary};
 use crate::workload::litmus::{Evicting, Litmus, LitmusBase};
-use crate::workload::{self, Base, BaseKey, Plan, Program, Recovery, WorkloadConfig};
+use crate::workload::{self, Base, BaseKey, Plan, Probe, Program, Recovery, WorkloadConfig};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub enum Source {
     /// A built-in workload.
     Workload(Box<Plan>),
+    /// A probe, which keeps nothing.
+    Probe(Box<Probe>),
     /// A recorded program, and the form in which it is replayed.
     Trace(Box<Trace>, ProgramForm),
     /// A program that is written out, its form, and how its lines are evicted.
@@ -62,6 +64,19 @@ impl Source {
             )?;
             return Ok(Source::Workload(Box::new(plan)));
         }
+        if let Some(info) = workload::find_probe(&config.workload) {
+            let sizes = [config.tx_size, config.footprint, data_capacity];
+            let operations = config.warmup + config.transactions;
+            if let Some(omission) = config.leave_out {
+                return Err(ConfigError(format!(
+                    "leave_out {}: workload '{}' is a probe, which has nothing to leave out",
+                    omission.name(),
+                    info.name
+                )));
+            }
+            let probe = Probe::new(info, sizes, config.cores, operations, config.seed, form)?;
+            return Ok(Source::Probe(Box::new(probe)));
+        }
         if let Some(program) = Litmus::parse(&config.workload)? {
             if let Some(omission) = config.leave_out {
                 let name = omission.name();
@@ -91,7 +106,8 @@ impl Source {
             }
             return Ok(Source::Trace(Box::new(trace), form));
         }
-        let names: Vec<&str> = workload::WORKLOADS.iter().map(|workload| workload.name).collect();
+        let probes = workload::PROBES.iter().map(|probe| probe.name);
+        let names: Vec<&str> = workload::WORKLOADS.iter().map(|workload| workload.name).chain(probes).collect();
         Err(ConfigError(format!(
             "workload '{}' does not exist and is not a trace file{} (known: {})",
             config.workload,
@@ -119,7 +135,8 @@ impl Source {
             Source::Trace(_, ProgramForm::Annotated) => Annotated::ByItself,
             Source::Trace(_, ProgramForm::Plain | ProgramForm::FlushFree)
             | Source::Workload(_)
-            | Source::Litmus(..) => Annotated::Not,
+            | Source::Litmus(..)
+            | Source::Probe(_) => Annotated::Not,
         }
     }
 
@@ -184,7 +201,7 @@ impl Source {
     pub fn watch_sites(&mut self) -> Result<(), ConfigError> {
         match self {
             Source::Trace(trace, _) => trace.watch_sites(),
-            Source::Workload(_) | Source::Litmus(..) => {
+            Source::Workload(_) | Source::Litmus(..) | Source::Probe(_) => {
                 Err(ConfigError("by_line: only a recorded program has source lines".to_owned()))
             }
         }
@@ -199,16 +216,16 @@ impl Source {
     pub fn sites(&self) -> Option<&Sites> {
         match self {
             Source::Trace(trace, _) => trace.sites(),
-            Source::Workload(_) | Source::Litmus(..) => None,
+            Source::Workload(_) | Source::Litmus(..) | Source::Probe(_) => None,
         }
     }
 
-    /// The program's own recovery after a crash; `None` for a trace.
+    /// The program's own recovery after a crash; `None` for a trace and for a probe.
     pub fn recovery(&self) -> Option<Arc<dyn ProgramRecovery>> {
         match self {
             Source::Workload(plan) => Some(Arc::new(Recovery::new(plan))),
             Source::Litmus(_, form, _) => Litmus::recovery(*form),
-            Source::Trace(..) => None,
+            Source::Trace(..) | Source::Probe(_) => None,
         }
     }
 
@@ -216,7 +233,7 @@ impl Source {
     pub fn verdict(&self) -> Result<(), ConfigError> {
         match self {
             Source::Trace(trace, _) => trace.failure().cloned().map_or(Ok(()), Err),
-            Source::Workload(_) | Source::Litmus(..) => Ok(()),
+            Source::Workload(_) | Source::Litmus(..) | Source::Probe(_) => Ok(()),
         }
     }
 
@@ -228,7 +245,7 @@ impl Source {
     /// What is in a trace.
     pub fn trace_summary(&self) -> Option<&TraceSummary> {
         match self {
-            Source::Workload(_) | Source::Litmus(..) => None,
+            Source::Workload(_) | Source::Litmus(..) | Source::Probe(_) => None,
             Source::Trace(trace, _) => Some(trace.summary()),
         }
     }
@@ -250,6 +267,11 @@ impl Source {
                     base: base as Arc<dyn BaseImage>,
                 })
             }
+            Source::Probe(probe) => Ok(Job {
+                base: probe.base(),
+                programs: probe.programs().collect(),
+                layouts: Vec::<ProgramLayout>::new(),
+            }),
             Source::Litmus(program, form, evicting) => Ok(Job {
                 base: Arc::new(LitmusBase::default()),
                 programs: vec![Box::new(program.source(*form, evicting))],

@@ -242,6 +242,29 @@ pub struct Nvm {
     pub row_hits: u64,
     /// Time that banks were busy, summed over all banks.
     pub bank_busy_ns: f64,
+    /// Figures of the modules; null if the device has none.
+    pub modules: Option<ModuleReport>,
+}
+
+/// Figures of the modules of a device, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Modules")]
+pub struct ModuleReport {
+    /// Media lines read.
+    pub media_reads: u64,
+    /// Media lines written.
+    pub media_writes: u64,
+    /// Media lines of which a part was read before the whole was written.
+    pub read_modify_writes: u64,
+    /// Reads that a buffer answered.
+    pub buffer_hits: u64,
+    /// Writes that merged in a buffer with others of their media line.
+    pub merged_writes: u64,
+    /// Accesses of the media whose entry of the address indirection table was not in its cache.
+    pub translation_misses: u64,
+    /// Bytes that the media have written over those that the controller has; null if it has written nothing. The effective
+    /// write ratio (EWR) is its inverse.
+    pub write_amplification: Option<f64>,
 }
 
 /// Counter cache figures. A lookup is a hit, a miss or a secondary miss.

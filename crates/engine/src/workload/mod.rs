@@ -20,6 +20,7 @@ mod log_scan;
 mod memory;
 mod nodes;
 mod plan;
+mod probe;
 mod program;
 mod queue;
 mod rbtree;
@@ -34,6 +35,7 @@ mod transaction;
 pub use base::Base;
 pub use memory::Memory;
 pub use plan::{BaseKey, Plan, WorkloadConfig, footprint_min, plan};
+pub use probe::{Filled, PROBES, Probe, ProbeInfo, find_probe};
 pub use program::Program;
 pub use recovery::Recovery;
 

@@ -30,6 +30,7 @@ mod layering;
 mod legal;
 mod log_crash;
 mod logged_stores;
+mod modules;
 mod mutation;
 mod nvmain;
 mod page_log;

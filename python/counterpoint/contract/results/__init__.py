@@ -4,7 +4,18 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .catalogue import Catalogue, Design, DesignPart, Fault, Machine, PartValue, ProgramForm, Variant, Workload
+    from .catalogue import (
+        Catalogue,
+        Design,
+        DesignPart,
+        Fault,
+        Machine,
+        PartValue,
+        Probe,
+        ProgramForm,
+        Variant,
+        Workload,
+    )
     from .checks import Check, Cost, CutOff, Example, Finding, FindingClass, FindingKind, NotChecked, Place
     from .documents import build, fits
     from .lines import LineFormat, LineHost, LineRun, ResponseTimes
@@ -22,6 +33,7 @@ if TYPE_CHECKING:
         Integrity,
         Latency,
         LineCost,
+        Modules,
         Nvm,
         Recorded,
         Run,
@@ -92,6 +104,7 @@ else:
                 "Integrity",
                 "Latency",
                 "LineCost",
+                "Modules",
                 "Nvm",
                 "Recorded",
                 "Run",
@@ -141,6 +154,7 @@ else:
                 "Fault",
                 "Machine",
                 "PartValue",
+                "Probe",
                 "ProgramForm",
                 "Variant",
                 "Workload",
@@ -213,6 +227,7 @@ __all__ = [
     "LostLine",
     "Machine",
     "MemoryCost",
+    "Modules",
     "NestedRecoveries",
     "NotChecked",
     "Nvm",
@@ -221,6 +236,7 @@ __all__ = [
     "PartValue",
     "Place",
     "PlaceUsed",
+    "Probe",
     "ProgramForm",
     "Proof",
     "ProofHost",

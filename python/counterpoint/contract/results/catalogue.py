@@ -60,6 +60,19 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
+class Probe:
+    """A probe that exists.
+
+    Attributes:
+        name: its name.
+        summary: what it does, in a line.
+    """
+
+    name: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """A machine preset.
 
@@ -128,6 +141,7 @@ class Catalogue:
         engine_build: a digest of the engine's sources: what computes the same has the same.
         designs: the built-in designs.
         workloads: the workloads.
+        probes: the probes, which measure memory and keep nothing.
         machines: the machine presets.
         faults: the mechanisms that `crash` can switch off.
         parts: the parts that a design file can name.
@@ -137,6 +151,7 @@ class Catalogue:
     engine_build: str
     designs: tuple[Design, ...]
     workloads: tuple[Workload, ...]
+    probes: tuple[Probe, ...]
     machines: tuple[Machine, ...]
     faults: tuple[Fault, ...]
     parts: tuple[DesignPart, ...]

@@ -32,6 +32,30 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
+class Modules:
+    """Figures of the modules of a device, all together.
+
+    Attributes:
+        media_reads: media lines read.
+        media_writes: media lines written.
+        read_modify_writes: media lines of which a part was read before the whole was written.
+        buffer_hits: reads that a buffer answered.
+        merged_writes: writes that merged in a buffer with others of their media line.
+        translation_misses: accesses of the media whose entry of the address indirection table was not in its cache.
+        write_amplification: bytes that the media have written over those that the controller has; None if it has
+            written nothing. The effective write ratio (EWR) is its inverse.
+    """
+
+    media_reads: int
+    media_writes: int
+    read_modify_writes: int
+    buffer_hits: int
+    merged_writes: int
+    translation_misses: int
+    write_amplification: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Nvm:
     """Device figures.
 
@@ -73,6 +97,7 @@ class Nvm:
             Null without such writes, and without bytes.
         row_hits: accesses that found their row open.
         bank_busy_ns: time that banks were busy, summed over all banks.
+        modules: figures of the modules; None if the device has none.
     """
 
     reads: int
@@ -105,6 +130,7 @@ class Nvm:
     data_flip_share: float | None
     row_hits: int
     bank_busy_ns: float
+    modules: Modules | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,14 +141,35 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     pub fn write_accepted(&mut self, slot: u32) {
         self.account_occupancy();
         let now = self.now();
+        let newer = self.banks.wpq.has_newer(slot);
         let entry = self.banks.wpq.remove(slot);
         for (media, bytes) in entry.units() {
             self.observer.bus_write(now, media, bytes);
             self.device.store(media, bytes);
+            if let Some(held) = self.device.instead(media).filter(|_| !newer || media.is_counter()) {
+                self.observer.media_hold(now, media, held);
+            }
         }
         self.meter.count_written(entry);
         self.entry_left();
         self.admission.look_again();
+    }
+
+    /// `ControllerEvent::MediaWritten`: what the media have written survives a power failure.
+    pub fn media_written(&mut self) {
+        let now = self.now();
+        for (media, bytes) in self.device.ended(now) {
+            if media.is_counter() || !self.banks.wpq.holds_ready(media) {
+                self.observer.media_hold(now, media, Some(&bytes));
+            }
+        }
+    }
+
+    /// Has an event come for each write of the media that matters to a power failure.
+    pub fn await_media(&mut self) {
+        while let Some(at) = self.device.next_end() {
+            self.queue.schedule(at.max(self.queue.now()), ControllerEvent::MediaWritten);
+        }
     }
 
     /// Records that no claim fits; `waits`: whether there are claims.

@@ -253,6 +253,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
             Candidate::Read(slot) => self.issue_read(choice, slot),
             Candidate::Write(slot) => self.issue_write(choice, slot),
         };
+        self.await_media();
         self.banks.policy.issued(choice, &issued);
         let bank = choice.bank;
         let free = match self.banks.conventions.bank_free {

@@ -241,6 +241,17 @@ impl Wpq {
         self.queued.newest_first(media.code()).next().map(|slot| &self.entries[slot])
     }
 
+    /// Whether a ready entry for `media` is queued, issued or not.
+    pub fn holds_ready(&self, media: MediaLine) -> bool {
+        self.queued.newest_first(media.code()).any(|slot| self.entries[slot].ready)
+    }
+
+    /// Whether another entry for the address of the one in `slot` is queued that is newer, and ready.
+    pub fn has_newer(&self, slot: u32) -> bool {
+        let mut entries = self.queued.newest_first(self.entries[slot].media.code());
+        entries.by_ref().take_while(|&other| other != slot).any(|other| self.entries[other].ready)
+    }
+
     /// What is written to the same address before the entry in `slot` and is still queued.
     pub fn before(&self, slot: u32) -> Option<&Entry> {
         let entries = self.queued.newest_first(self.entries[slot].media.code());

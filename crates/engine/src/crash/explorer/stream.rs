@@ -71,6 +71,12 @@ impl Observer for Explorer<'_> {
         }
         self.auditor.persisted(now, media, bytes);
     }
+    fn media_hold(&mut self, now: Ps, media: MediaLine, held: Option<&LineBytes>) {
+        if self.verifies {
+            self.unverified.changed(media);
+        }
+        self.auditor.media_hold(now, media, held);
+    }
     fn bit_line(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.auditor.bit_line(now, media, bytes);
     }

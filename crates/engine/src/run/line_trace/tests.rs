@@ -53,7 +53,7 @@ fn trace_keeps_its_cycles_and_begins_with_its_first() {
 fn counted(name: &str, accesses: &[(u64, bool, u64)]) -> [Vec<Ps>; 2] {
     let design = design::find(name, Variant::Hardened).unwrap();
     let config = config(&design, &[]);
-    let base = Arc::new(FilledBase { end: 1 << 30, line: [0x5a; 64] });
+    let base = Arc::new(Filled { end: 1 << 30, line: [0x5a; 64] });
     let mut driver = Driver::new(&config.machine, &design, base, config.seed, NoObserver).unwrap();
     let mut times = [Vec::new(), Vec::new()];
     let mut advance = |driver: &mut Driver<NoObserver, (Ps, bool)>| {
@@ -250,7 +250,7 @@ fn interruption_is_heard_before_many_more_events() {
     // No progress is reported before the trace ends.
     let text: String = (0..ACCESSES_PER_REPORT - 1).map(|n| format!("W {:#x}\n", n * 8192)).collect();
     let trace = LineTrace::from_bytes("t.trace", text.as_bytes()).unwrap().expect("a trace of lines");
-    let base = Arc::new(FilledBase { end: 1 << 30, line: [0; 64] });
+    let base = Arc::new(Filled { end: 1 << 30, line: [0; 64] });
     let cancel = AtomicBool::new(false);
     let events = |stop: Option<u64>| {
         let driver =

@@ -23,6 +23,11 @@ fn holding(select: impl Fn(&Design) -> bool) -> Vec<&'static str> {
     design::names().filter(holds).filter(selected).collect()
 }
 
+/// All of them.
+pub fn all_that_hold() -> Vec<&'static str> {
+    holding(|_| true)
+}
+
 /// Those that protect the integrity of memory.
 pub fn with_integrity() -> Vec<&'static str> {
     holding(|design| design.integrity.is_some())

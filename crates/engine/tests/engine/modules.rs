@@ -1,0 +1,97 @@
+//! Modules with a buffer: every design that holds elsewhere holds on them, and none does on modules whose buffer loses its lines
+//! with the power.
+
+use super::common::expected::all_that_hold;
+use super::common::judge::{assert_fails, assert_holds, count, with};
+use counterpoint_engine::{api, config};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Caches and buffers that a short run fills, on the machine as it is otherwise.
+const SMALL: [&str; 8] = [
+    "l1.size=512B",
+    "l2.size=2KiB",
+    "l2.ways=8",
+    "l3.size=4KiB",
+    "controller.counter_cache_size=512B",
+    "controller.wpq_entries=8",
+    "controller.wpq_high_watermark=6",
+    "controller.wpq_low_watermark=2",
+];
+
+/// Three modules, each with a buffer of two media lines, so that most of what is written must leave for the media.
+const MODULES: [&str; 4] = ["device.capacity=48MiB", "device.channels=3", "log.buckets=16", "module.buffer=512B"];
+
+fn request(design: &str, workload: &str, more: &[&str]) -> Value {
+    let sets: Vec<&str> = SMALL.iter().chain(&MODULES).chain(more).copied().collect();
+    json!({
+        "design": design, "workload": workload, "machine": "optane", "set": sets, "tx_size": 128, "footprint": "16KiB",
+        "transactions": 6,
+    })
+}
+
+/// The designs that hold, each with a workload.
+fn holding() -> Vec<(&'static str, &'static str)> {
+    let workloads = ["array", "queue", "hash", "btree", "rbtree", "chain-queue"];
+    all_that_hold().into_iter().zip(workloads.into_iter().cycle()).collect()
+}
+
+#[test]
+fn every_design_that_holds_holds_on_modules() {
+    holding().into_par_iter().for_each(|(design, workload)| {
+        let report = assert_holds(&request(design, workload, &[]));
+        assert!(count(&report, "crash_points") > 100, "{design}");
+    });
+}
+
+#[test]
+fn no_design_holds_if_the_buffer_loses_its_lines() {
+    holding().into_par_iter().for_each(|(design, workload)| {
+        let request = request(design, workload, &["module.buffer_durable=false", "module.buffer=16KiB"]);
+        assert_fails(&request, &[]);
+    });
+}
+
+fn run(request: &Value) -> Value {
+    let batch = json!({"runs": [request]}).to_string();
+    let answer: Value = serde_json::from_str(&api::run_many(&batch, 1, &|_, _| {}, &Arc::default()).unwrap()).unwrap();
+    answer["results"][0].clone()
+}
+
+#[test]
+fn figures_of_modules_add_up_and_only_modules_have_them() {
+    let probe = json!({
+        "design": "unencrypted", "workload": "ntstore-sequential", "machine": "optane", "set": [], "tx_size": 256,
+        "footprint": "1MiB", "transactions": 2000,
+    });
+    let report = run(&probe);
+    let modules = &report["nvm"]["modules"];
+    assert_eq!(modules["read_modify_writes"].as_u64(), Some(0), "{modules}");
+    let (writes, media) = (report["nvm"]["writes"].as_u64().unwrap(), modules["media_writes"].as_u64().unwrap());
+    assert!(writes == 8000 && media.abs_diff(2000) < 8, "{writes} {media}");
+    let amplification = modules["write_amplification"].as_f64().unwrap();
+    assert!((amplification - 1.0).abs() < 0.01, "{amplification}");
+    for key in ["lifetime_years", "even_lifetime_years", "endured_runs"] {
+        assert!(report["nvm"][key].is_null(), "{key}");
+    }
+    assert!(run(&with(&probe, json!({"machine": "secpm"})))["nvm"]["modules"].is_null());
+}
+
+#[test]
+fn what_a_module_does_itself_is_refused_in_a_sentence() {
+    for (set, told) in [
+        ("wear.leveling=start-gap", "wear.leveling = none, because modules move lines themselves"),
+        ("device.write_interruption=pause", "device.write_interruption = none"),
+        ("controller.write_acknowledged=written", "controller.write_acknowledged = queued"),
+        ("controller.counter_write=counter", "controller.counter_write = line"),
+        ("controller.policy=gem5", "controller.policy = continuous"),
+    ] {
+        let sentence = config::load_machine("optane", &[set.to_owned()]).unwrap_err().0;
+        assert!(sentence.contains("module.kind = buffered needs") && sentence.contains(told), "{sentence}");
+        config::load_machine("optane", &[set.to_owned(), "module.kind=none".to_owned()]).unwrap();
+    }
+    let refused = |set: &str| config::load_machine("optane", &[set.to_owned()]).unwrap_err().0;
+    assert!(refused("module.media_line=192B").contains("must be a power of two"));
+    assert!(refused("module.buffer=320B").contains("must be a multiple of module.media_line = 256B"));
+}
