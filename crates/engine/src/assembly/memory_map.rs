@@ -6,11 +6,13 @@ use crate::config::{BatterySupply, Geometry, Machine};
 use crate::kernel::ConfigError;
 use crate::layout::ShadowRegion;
 use crate::message::{LINE_BYTES, Line};
-use crate::parts::{Battery, Design};
+use crate::parts::{Battery, Design, PersistenceDomain};
 
 /// What the battery of `machine` supports with `design`.
 pub fn supplied(design: &Design, machine: &Machine) -> Battery {
     match machine.eadr.battery {
+        // What the ADR domain drains, it has the energy for.
+        _ if !design.caches_persist() => needed(design),
         BatterySupply::AsNeeded => needed(design),
         BatterySupply::WriteOnly => Battery::WriteOnly,
         BatterySupply::WriteComputeOrder => Battery::WriteComputeOrder,
@@ -53,12 +55,21 @@ pub fn name(battery: Battery) -> &'static str {
     }
 }
 
+/// Lines that can leave when power fails: the data slots of all caches, or the entries in which accepted writes rest.
+pub fn drained_slots(machine: &Machine, cores: u16, design: &Design) -> u64 {
+    match design.domain {
+        PersistenceDomain::Adr => 0,
+        PersistenceDomain::AcceptedWrites { unit, .. } => u64::from(unit.entries(machine.controller.wpq_entries)),
+        PersistenceDomain::Eadr { .. } => cache::data_slots(machine, cores, design.cache_pads),
+    }
+}
+
 /// The shadow cache of `design` on `machine`, which ends before the hardware's log; `None` if the design has none.
 pub fn shadow_region(machine: &Machine, design: &Design, cores: u16) -> Option<ShadowRegion> {
     design.drain().filter(|drain| drain.uses_shadow())?;
     Some(ShadowRegion {
         first: Line::containing(program_capacity(machine, design, cores)),
-        slots: cache::data_slots(machine, cores, design.cache_pads),
+        slots: drained_slots(machine, cores, design),
         memory_lines: machine.device.capacity.0 / LINE_BYTES,
     })
 }
@@ -82,7 +93,7 @@ pub fn room(machine: &Machine, design: &Design) -> Result<u64, ConfigError> {
 /// Bytes of the shadow cache, with its metadata.
 pub(super) fn shadow_bytes(machine: &Machine, design: &Design, cores: u16) -> u64 {
     match design.drain() {
-        Some(drain) if drain.uses_shadow() => ShadowRegion::bytes(cache::data_slots(machine, cores, design.cache_pads)),
+        Some(drain) if drain.uses_shadow() => ShadowRegion::bytes(drained_slots(machine, cores, design)),
         _ => 0,
     }
 }

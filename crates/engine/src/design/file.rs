@@ -55,6 +55,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("supermem", include_str!("supermem.toml")),
     ("supermem-tree", include_str!("supermem-tree.toml")),
     ("plp", include_str!("plp.toml")),
+    ("bmf", include_str!("bmf.toml")),
+    ("dolos", include_str!("dolos.toml")),
 ];
 
 /// The machine of a design without a base that names no machine.

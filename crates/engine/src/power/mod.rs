@@ -127,6 +127,11 @@ impl Survival {
                 root: if self.shadow_root { held.registers.root } else { first.root },
             },
             root: held.root.map(|root| if self.root { root } else { [0; 64] }),
+            roots: held
+                .roots
+                .into_iter()
+                .map(|(place, root)| (place, if self.root { root } else { [0; 64] }))
+                .collect(),
             table_root: held.table_root.map(|root| if self.table_root { root } else { [0; 64] }),
         }
     }
@@ -170,7 +175,7 @@ pub struct PowerLoss<'a> {
     pub battery: Battery,
     /// Which registers survive.
     pub survival: Survival,
-    /// Whether lines are encrypted in the caches with pads of the boot counter.
+    /// Whether lines that leave rest under pads of the boot counter.
     pub boot_pads: bool,
     /// The encryption; `None` if memory holds plaintext.
     pub codec: Option<&'a dyn LineCodec>,
@@ -186,7 +191,8 @@ impl<'a> PowerLoss<'a> {
             drain,
             battery: memory_map::supplied(design, machine),
             survival: Survival::of(design, machine.counters.global_register),
-            boot_pads: design.cache_pads == CachePads::BootPads,
+            boot_pads: design.cache_pads == CachePads::BootPads
+                || design.minor_unit().is_some() && drain.is_some_and(|drain| !drain.encrypts()),
             codec,
             steps: &design.recovery,
         }
@@ -294,6 +300,7 @@ pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
         }),
         global_counter: controller.global_counter,
         root: controller.root,
+        roots: controller.roots,
         table_root: controller.table_root,
         bit_lines: controller.bit_lines,
         log: controller.log,

@@ -239,6 +239,7 @@ impl<'a, O: Observer> Boot<'a, O> {
             plain,
             registers: self.registers,
             root: self.path.root,
+            roots: self.path.roots.iter().map(|(place, root)| (*place, *root)).collect(),
             table_root: self.path.table_root(),
             bit_lines: Vec::new(),
         }
@@ -345,6 +346,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.path.forget_work();
         self.path.status = self.snapshot.status;
         self.path.root = self.snapshot.root;
+        self.path.roots = self.snapshot.roots.iter().copied().collect();
         self.path.load_table(self.snapshot.table_root);
         self.path.in_the_clear.extend(&self.snapshot.plain);
         self.log.clone_from(&self.snapshot.log);

@@ -1,7 +1,7 @@
 //! What a battery does when power fails at the worst moment: every line of every cache in the persistence domain is dirty.
 
 use super::model::{Memory, times};
-use crate::cache;
+use crate::assembly::memory_map;
 use crate::config::Machine;
 use crate::controller;
 use crate::layout::{LineTree, ShadowRegion};
@@ -37,7 +37,7 @@ impl Memory {
     pub fn on_cores(self, design: &Design, machine: &Machine, cores: u16) -> Self {
         let store = design.encryption.map_or(CounterStore::Region, |parts| parts.store);
         let (sets, ways) = controller::metadata_shape(machine, store, cores).counters;
-        let dirty_slots = design.drain().map_or(0, |_| cache::data_slots(machine, cores, design.cache_pads));
+        let dirty_slots = memory_map::drained_slots(machine, cores, design);
         Self { dirty_slots, slots: [sets * ways, self.slots[1]], ..self }
     }
 

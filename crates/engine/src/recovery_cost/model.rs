@@ -2,7 +2,7 @@
 //! arithmetic alone. `docs/recovery.md` has the argument for each step; the tests hold the figures equal to the counted work
 //! of a real boot.
 
-use crate::cache;
+use crate::assembly::memory_map;
 use crate::config::{Geometry, Machine};
 use crate::controller;
 use crate::layout::{
@@ -92,7 +92,7 @@ impl Memory {
             sets: caches.sets(),
             stop_loss: u64::from(config.stop_loss),
             slots: [Some(caches.counters), caches.separate].map(|shape| shape.map_or(0, |(sets, ways)| sets * ways)),
-            dirty_slots: design.drain().map_or(0, |_| cache::data_slots(machine, 1, design.cache_pads)),
+            dirty_slots: memory_map::drained_slots(machine, 1, design),
             shadow_tree: design.drain().is_some_and(|drain| drain.shadow_integrity() != ShadowIntegrity::None),
             log,
             scans_counters: global && survival.global_counter == GlobalCounterSurvives::AsScanned,

@@ -2,7 +2,7 @@
 //! hand.
 
 use super::fixture::{KEY, Populated, crypt};
-use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, ProgramFacts};
+use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, DrainFacts, ProgramFacts};
 use crate::layout::{ShadowRegion, ShadowRegisters};
 use crate::message::{CounterBlock, DrainedWrite, Line, LineBytes, MediaLine, Observer};
 use crate::parts::{LineAtomicity, StampSource};
@@ -39,7 +39,7 @@ pub fn setup(shadow: Option<StampSource>, program: Option<ProgramFacts>) -> Audi
         line_atomic: LineAtomicity::Every,
         secret: true,
         status_survives: true,
-        eadr: Some(EadrFacts { shadow: shadow.map(|source| (REGION, source)) }),
+        drain: Some(DrainFacts { caches: true, shadow: shadow.map(|source| (REGION, source)) }),
         program,
     }
 }
