@@ -18,8 +18,8 @@ use crate::mechanism::table_contents::TableContents;
 use crate::message::BaseImage;
 use crate::parts::{
     Admit, Counter, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog, LineCipher,
-    LogEncryption, LowBitsScheme, MacWrite, MinorUnit, NodeMac, PadSource, RootUpdate, ShadowIntegrity, ShadowTable,
-    ShadowTree, TableScheme, Tree, TreeNodes, TreeScheme, Tweak, WritePath,
+    LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource, RootUpdate,
+    ShadowIntegrity, ShadowTable, ShadowTree, TableScheme, Tree, TreeNodes, TreeScheme, Tweak, WritePath,
 };
 use crate::recovery::{DirectCodec, IntegrityCodec, LineCodec, SchemeCodec, TreeCodec};
 use std::sync::Arc;
@@ -145,8 +145,12 @@ fn integrity_parts(machine: &Machine, design: &Design, keys: &Keys, base: &dyn B
 fn shadow_tree(design: &Design, cipher: MacCipher) -> Option<ShadowTree> {
     let integrity = design.drain()?.shadow_integrity();
     (integrity != ShadowIntegrity::None).then(|| ShadowTree {
+        macs: integrity.has_macs().then(|| {
+            let macs = Macs { cipher: cipher.clone(), inputs: MacInputs::All, bits: 64, low: None };
+            Arc::new(macs) as Arc<dyn MacSource>
+        }),
         hash: Arc::new(ShortHash { cipher }),
-        verified: integrity != ShadowIntegrity::Unverified,
+        verified: !matches!(integrity, ShadowIntegrity::Unverified | ShadowIntegrity::UnverifiedMacs),
     })
 }
 

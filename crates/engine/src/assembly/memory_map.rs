@@ -12,7 +12,7 @@ use crate::parts::{Battery, Design, PersistenceDomain};
 pub fn supplied(design: &Design, machine: &Machine) -> Battery {
     match machine.eadr.battery {
         // What the ADR domain drains, it has the energy for.
-        _ if !design.caches_persist() => needed(design),
+        _ if design.minor_unit().is_some() => needed(design),
         BatterySupply::AsNeeded => needed(design),
         BatterySupply::WriteOnly => Battery::WriteOnly,
         BatterySupply::WriteComputeOrder => Battery::WriteComputeOrder,
@@ -71,7 +71,13 @@ pub fn shadow_region(machine: &Machine, design: &Design, cores: u16) -> Option<S
         first: Line::containing(program_capacity(machine, design, cores)),
         slots: drained_slots(machine, cores, design),
         memory_lines: machine.device.capacity.0 / LINE_BYTES,
+        macs: has_slot_macs(design),
     })
+}
+
+/// Whether the slots of the shadow cache have MACs.
+pub fn has_slot_macs(design: &Design) -> bool {
+    design.drain().is_some_and(|drain| drain.shadow_integrity().has_macs())
 }
 
 /// Bytes for programs with `design`, from address 0: what the shadow cache leaves. Zero if it leaves nothing.
@@ -93,7 +99,9 @@ pub fn room(machine: &Machine, design: &Design) -> Result<u64, ConfigError> {
 /// Bytes of the shadow cache, with its metadata.
 pub(super) fn shadow_bytes(machine: &Machine, design: &Design, cores: u16) -> u64 {
     match design.drain() {
-        Some(drain) if drain.uses_shadow() => ShadowRegion::bytes(drained_slots(machine, cores, design)),
+        Some(drain) if drain.uses_shadow() => {
+            ShadowRegion::bytes(drained_slots(machine, cores, design), has_slot_macs(design))
+        }
         _ => 0,
     }
 }
@@ -138,7 +146,7 @@ mod tests {
             let region = shadow_region(&machine, &find(name), 8).unwrap();
             assert_eq!((region.slots, region.memory_lines), (slots, (16 << 30) / 64));
             let end = Geometry::of(&machine).log_start();
-            assert_eq!(region.first.address() + ShadowRegion::bytes(slots), end.address());
+            assert_eq!(region.first.address() + ShadowRegion::bytes(slots, false), end.address());
             assert_eq!(region.first.address(), program_capacity(&machine, &find(name), 8));
             assert!(region.first.0 + region.lines() <= end.0 && region.first.address().is_multiple_of(4096));
         }

@@ -15,6 +15,7 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
         .or_else(|| hardware_log(draft))
         .or_else(|| cache_pads(draft))
         .or_else(|| accepted_writes(draft))
+        .or_else(|| slot_macs(draft))
         .or_else(|| versions(draft))
         .or_else(|| integrity(draft))
         .or_else(|| recovery(draft))
@@ -132,14 +133,28 @@ fn persistent_caches(draft: &Draft) -> Option<String> {
     told.or_else(|| restores_all(draft))
 }
 
+/// MACs of slots tell an old slot from a new one by its counter, and a missing one by the number of slots.
+fn slot_macs(draft: &Draft) -> Option<String> {
+    let packed = draft.shadow_slots == ShadowSlots::Packed;
+    let has_macs = draft.has_shadow() && draft.shadow_integrity.has_macs();
+    let located = draft.drain == DrainPath::EncryptToShadow && draft.shadow_stamp == StampSource::Location;
+    (has_macs && !(packed && located)).then(|| {
+        format!(
+            "shadow_integrity = \"{}\" needs drain = \"encrypt-to-shadow\", shadow_slots = \"packed\" and shadow_stamp = \"location\", \
+             because the number of slots and the counter that belongs to the place of each say what its MAC must cover",
+            draft.shadow_integrity.name()
+        )
+    })
+}
+
 /// A root over the shadow cache covers what has not been consumed.
 fn restores_all(draft: &Draft) -> Option<String> {
-    let restores = draft.shadow_slots == ShadowSlots::Dirty
-        && draft.shadow_stamp == StampSource::Metadata
+    let restores = draft.shadow_slots.reserves()
+        && (draft.shadow_stamp == StampSource::Metadata || draft.shadow_integrity.has_macs())
         && draft.restore_into == RestoreInto::Memory;
     (draft.has_shadow() && !restores).then(|| {
         format!(
-            "integrity = \"{}\" with domain = \"{}\" needs shadow_slots = \"dirty\", shadow_stamp = \"metadata\" and restore_into = \
+            "integrity = \"{}\" with domain = \"{}\" needs shadow_slots = \"dirty\" or \"packed\", shadow_stamp = \"metadata\" and restore_into = \
              \"memory\", because what has been consumed tells which lines the root covers",
             draft.integrity.name(),
             draft.domain.name()

@@ -266,7 +266,8 @@ impl Fault {
                 turn(&mut parts.pads, ShadowPads::Fresh, ShadowPads::SlotHeld)
             }
             Fault::ShadowRootUpdate => turn(&mut parts.integrity, ShadowIntegrity::Tree, ShadowIntegrity::KeptRoot),
-            Fault::ShadowVerification => turn(&mut parts.integrity, ShadowIntegrity::Tree, ShadowIntegrity::Unverified),
+            Fault::ShadowVerification => turn(&mut parts.integrity, ShadowIntegrity::Tree, ShadowIntegrity::Unverified)
+                .or_else(|| turn(&mut parts.integrity, ShadowIntegrity::Macs, ShadowIntegrity::UnverifiedMacs)),
             _ => None,
         }
     }

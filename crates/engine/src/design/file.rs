@@ -38,6 +38,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("sepencr", include_str!("sepencr.toml")),
     ("bbe-tree", include_str!("bbe-tree.toml")),
     ("sepencr-tree", include_str!("sepencr-tree.toml")),
+    ("horus", include_str!("horus.toml")),
     ("write-back-tree", include_str!("write-back-tree.toml")),
     ("rebuild", include_str!("rebuild.toml")),
     ("strict", include_str!("strict.toml")),

@@ -92,7 +92,7 @@ impl Needs {
             Needs::ShadowCounter => {
                 (shadow && draft.drain == DrainPath::EncryptToShadow, "drain = \"encrypt-to-shadow\"")
             }
-            Needs::ShadowTree => (draft.protects_shadow(), "shadow_integrity = \"tree\""),
+            Needs::ShadowTree => (draft.protects_shadow(), "shadow_integrity = \"tree\" or \"macs\""),
             Needs::Integrity => (draft.integrity != IntegrityMode::None, "integrity = \"macs\" or a tree"),
             Needs::Tree => {
                 (draft.has_tree(), "a tree, integrity = \"bonsai-tree\", \"counter-tree\" or \"summing-tree\"")

@@ -240,11 +240,13 @@ pub enum GroupCommit {
     Registers,
 }
 
-/// The tree over the shadow cache.
+/// What protects the shadow cache: a tree over it, or MACs of its slots.
 #[derive(Clone)]
 pub struct ShadowTree {
     /// The hash of its lines and nodes.
     pub hash: Arc<dyn LineHash + Send + Sync>,
+    /// The MACs of its slots; `None` if a tree protects it.
+    pub macs: Option<Arc<dyn MacSource>>,
     /// Whether a boot compares what it reads with the root.
     pub verified: bool,
 }

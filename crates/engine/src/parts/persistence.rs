@@ -387,6 +387,17 @@ pub enum ShadowSlots {
     /// dirty, before any line is drained. If no slot is dirty, nothing changes.
     #[strum(props(paper = "hardened reading of sepencr"))]
     Dirty,
+    /// As `dirty`, but the dirty lines take the first slots, one after another, so that a count says which slots hold
+    /// something.
+    #[strum(props(paper = "Han et al., MICRO 2022 (Horus)"))]
+    Packed,
+}
+
+impl ShadowSlots {
+    /// Whether the counters of all slots are reserved before any line is drained, and only the metadata of dirty slots written.
+    pub fn reserves(self) -> bool {
+        self != ShadowSlots::All
+    }
 }
 
 /// The inputs of the pad of a shadow cache slot.
@@ -423,6 +434,20 @@ pub enum ShadowIntegrity {
     /// As `tree`, but the register never takes a new root.
     #[strum(props(paper = "seeded fault"))]
     KeptRoot,
+    /// A MAC for each slot, over its bytes, its line and its counter. A register has the number of slots that hold something;
+    /// it is cleared when the shadow cache is consumed. The boot knows the counter of each of them from its place.
+    #[strum(props(paper = "Han et al., MICRO 2022 (Horus)"))]
+    Macs,
+    /// As `macs`, but the boot compares nothing.
+    #[strum(props(paper = "seeded fault"))]
+    UnverifiedMacs,
+}
+
+impl ShadowIntegrity {
+    /// Whether each slot has a MAC.
+    pub fn has_macs(self) -> bool {
+        matches!(self, ShadowIntegrity::Macs | ShadowIntegrity::UnverifiedMacs)
+    }
 }
 
 /// A drain described by parts: which lines leave the caches after power loss, in which form and in which order.

@@ -26,6 +26,8 @@ pub enum Alarm {
     TableRoot,
     /// What a boot is to restore from the shadow cache does not have the root that the register holds.
     ShadowRoot,
+    /// The MAC of this slot of the shadow cache does not match its bytes, its line and its counter.
+    ShadowMac(u64),
     /// This entry of the shadow table does not match what is stored of its block.
     Table(u64),
 }
@@ -43,6 +45,9 @@ impl Alarm {
             Alarm::TableRoot => "what was in the metadata caches does not match the root in its register".to_owned(),
             Alarm::ShadowRoot => {
                 "what is to be restored from the shadow cache does not match the root in its register".to_owned()
+            }
+            Alarm::ShadowMac(slot) => {
+                format!("the MAC of slot {slot} of the shadow cache does not match its bytes, its line and its counter")
             }
             Alarm::Table(entry) => {
                 format!("entry {entry} of the shadow table does not match what is stored of its block")

@@ -107,6 +107,11 @@ impl<'a> MediaWriter<'a> {
         self.tally.borrow_mut().work.hashes += hashes;
     }
 
+    /// Counts MACs that the boot, or the battery, has computed for slots of the shadow cache.
+    pub fn authenticated(&self, macs: u64) {
+        self.tally.borrow_mut().work.macs += macs;
+    }
+
     /// Counts a pad that was made for a slot of the caches.
     pub fn made_pad(&self) {
         self.tally.borrow_mut().work.pads += 1;

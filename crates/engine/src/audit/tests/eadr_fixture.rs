@@ -9,7 +9,7 @@ use crate::parts::{LineAtomicity, StampSource};
 use std::sync::Arc;
 
 /// Two lines of metadata, the second of which describes two slots.
-pub const REGION: ShadowRegion = ShadowRegion { first: Line(1_000), slots: 6, memory_lines: 1 << 20 };
+pub const REGION: ShadowRegion = ShadowRegion { first: Line(1_000), slots: 6, memory_lines: 1 << 20, macs: false };
 pub const REGISTERS: ShadowRegisters = ShadowRegisters { incr_counter: 1, boot_counter: 1, consumed: 0, root: [0; 64] };
 /// Lines that are populated with 0x11.
 pub const OLD: [Line; 2] = [Line(64), Line(128)];

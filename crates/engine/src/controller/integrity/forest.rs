@@ -212,3 +212,70 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::CounterBlock;
+    use proptest::prelude::*;
+
+    /// A forest over `leaves` counter blocks, at first with the one root at the top.
+    fn forest(leaves: u64, most: usize) -> Forest {
+        let shape = TreeShape::new(leaves, 8);
+        let top = TreePlace::from(shape.root());
+        let root = Root { bytes: [0; 64], uses: 0, last: 0, since: 0 };
+        Forest { roots: BTreeMap::from([(top, root)]), shape, most, dynamic: true, clock: 0 }
+    }
+
+    /// The roots above a counter block.
+    fn above(forest: &Forest, block: u64) -> Vec<TreePlace> {
+        let path = forest.shape.path(TreePlace::leaf(CounterBlock(block)));
+        path.map(|(node, _)| node.into()).filter(|place| forest.has(*place)).collect()
+    }
+
+    /// As a write of `block` does, with every node in its cache.
+    fn write(forest: &mut Forest, block: u64) {
+        let root = above(forest, block)[0];
+        if !forest.used(root) {
+            return;
+        }
+        while !forest.has_room(root) {
+            let Some(cold) = forest.coldest(root) else { return forest.count_anew(root) };
+            let children: Vec<TreePlace> = forest.children(cold).collect();
+            forest.replace(children.into_iter(), std::iter::once((cold, [1; 64])));
+        }
+        let children: Vec<(TreePlace, LineBytes)> = forest.children(root).map(|child| (child, [2; 64])).collect();
+        forest.replace(std::iter::once(root), children.into_iter());
+    }
+
+    proptest! {
+        #[test]
+        fn every_block_has_one_root_above_it_and_there_are_never_too_many(
+            leaves in 1..5_000u64, most in 1..80usize, blocks in prop::collection::vec((0..5_000u64, 1..40u8), 1..60),
+        ) {
+            let mut forest = forest(leaves, most);
+            for (block, times) in blocks {
+                for _ in 0..times {
+                    write(&mut forest, block % leaves);
+                    prop_assert!(forest.roots.len() <= most);
+                }
+                for block in (0..leaves).step_by(7).chain([leaves - 1]) {
+                    prop_assert_eq!(above(&forest, block).len(), 1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn block_that_is_written_often_gets_a_root_right_above_it_and_loses_it_to_another() {
+        let mut forest = forest(4_096, 24);
+        let level = |forest: &Forest, block| above(forest, block)[0].level;
+        assert_eq!(level(&forest, 0), 4);
+        (0..3 * SPLIT_AFTER).for_each(|_| write(&mut forest, 0));
+        assert_eq!((level(&forest, 0), level(&forest, 4_095)), (1, 3));
+        assert_eq!(forest.roots.len(), 7 + 7 + 8);
+        // There is room for two roots more, and seven are needed: those of the first block are merged when they are cold.
+        (0..8 * SPLIT_AFTER).for_each(|_| write(&mut forest, 4_095));
+        assert_eq!((level(&forest, 4_095), level(&forest, 0) > 1), (1, true));
+    }
+}
