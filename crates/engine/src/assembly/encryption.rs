@@ -1,11 +1,12 @@
 //! What encrypts memory for a design on a machine, for its controller and for a boot, and which parts cannot be
 //! combined.
 
+use super::memory_map::shadow_region;
 use crate::cipher::{FeedbackCipher, Keys, MacCipher, PadCipher, XtsCipher};
 use crate::config::{self, Geometry, Machine};
-use crate::controller::{self, EncryptionParts, IntegrityParts, LogParts, TreeParts};
-use crate::kernel::{ConfigError, Random};
-use crate::layout::{LogRegion, MediaLayout, MetadataShape, ShadowRegion, TreeShape};
+use crate::controller::{self, AcceptedParts, EncryptionParts, IntegrityParts, LogParts, TreeParts};
+use crate::kernel::{ConfigError, Random, ns_to_ps};
+use crate::layout::{LineTree, LogRegion, MediaLayout, MetadataShape, ShadowRegion, ShadowRegisters, TreeShape};
 use crate::mechanism::bonsai_tree::BonsaiTree;
 use crate::mechanism::counter_tree::{CounterTree, Counting};
 use crate::mechanism::line_hash::ShortHash;
@@ -16,9 +17,9 @@ use crate::mechanism::pads::{ConstantTweak, LogAndDataPads, VersionedLines};
 use crate::mechanism::table_contents::TableContents;
 use crate::message::BaseImage;
 use crate::parts::{
-    Admit, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog, LineCipher,
-    LogEncryption, LowBitsScheme, MacWrite, NodeMac, PadSource, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree,
-    TableScheme, Tree, TreeNodes, TreeScheme, Tweak, WritePath,
+    Admit, Counter, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog, LineCipher,
+    LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource, RootUpdate,
+    ShadowIntegrity, ShadowTable, ShadowTree, TableScheme, Tree, TreeNodes, TreeScheme, Tweak, WritePath,
 };
 use crate::recovery::{DirectCodec, IntegrityCodec, LineCodec, SchemeCodec, TreeCodec};
 use std::sync::Arc;
@@ -92,7 +93,25 @@ pub(crate) fn encryption_parts(
     let integrity = integrity_parts(machine, design, &keys, base.as_ref());
     // With MACs, a line that its counter does not call unwritten must have one, so page re-encryption writes it.
     let valid_flags = !machine.counters.reencrypt_unwritten && integrity.is_none();
-    Ok(Some(EncryptionParts { parts, scheme, pads, log, valid_flags, integrity }))
+    let accepted = accepted_parts(machine, design, pads.as_ref());
+    Ok(Some(EncryptionParts { parts, scheme, pads, log, valid_flags, integrity, accepted }))
+}
+
+/// What the acceptance of writes needs before they are encrypted; `None` if they are not accepted then.
+fn accepted_parts(machine: &Machine, design: &Design, pads: &dyn PadSource) -> Option<AcceptedParts> {
+    let (unit, drain) = design.minor_unit().zip(design.drain())?;
+    let region = shadow_region(machine, design, 1)?;
+    let boot = Counter { major: ShadowRegisters::default().boot_counter, minor: 0 };
+    let pad = |slot| if drain.encrypts() { [0; 64] } else { pads.pad(region.pad_line(slot), boot) };
+    let (macs, hashes) = match unit {
+        _ if drain.shadow_integrity() == ShadowIntegrity::None => (0, 0),
+        MinorUnit::FullWpq => (0, LineTree::levels_over(region.lines()) as u64),
+        MinorUnit::PartialWpq => (1, 0),
+        MinorUnit::PostWpq => (0, 0),
+    };
+    let latency =
+        macs * ns_to_ps(machine.integrity.mac_latency_ns) + hashes * ns_to_ps(machine.integrity.hash_latency_ns);
+    Some(AcceptedParts { pads: (0..region.slots).map(pad).collect(), latency, macs, hashes })
 }
 
 /// What the controller needs for the integrity of memory that starts as `base`; `None` if nothing protects it.
@@ -126,8 +145,12 @@ fn integrity_parts(machine: &Machine, design: &Design, keys: &Keys, base: &dyn B
 fn shadow_tree(design: &Design, cipher: MacCipher) -> Option<ShadowTree> {
     let integrity = design.drain()?.shadow_integrity();
     (integrity != ShadowIntegrity::None).then(|| ShadowTree {
+        macs: integrity.has_macs().then(|| {
+            let macs = Macs { cipher: cipher.clone(), inputs: MacInputs::All, bits: 64, low: None };
+            Arc::new(macs) as Arc<dyn MacSource>
+        }),
         hash: Arc::new(ShortHash { cipher }),
-        verified: integrity != ShadowIntegrity::Unverified,
+        verified: !matches!(integrity, ShadowIntegrity::Unverified | ShadowIntegrity::UnverifiedMacs),
     })
 }
 
@@ -173,6 +196,7 @@ pub(super) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigErro
     let Some(parts) = design.encryption else { return Ok(()) };
     let scheme = parts.scheme(&machine.counters);
     room_for_group(machine, design)?;
+    room_for_acceptance(machine, design)?;
     room_in_nodes(machine, design)?;
     let log_path = design.log.and_then(|log| match log.encryption {
         LogEncryption::Counter { write_path } => Some(write_path),
@@ -201,6 +225,21 @@ fn room_for_group(machine: &Machine, design: &Design) -> Result<(), ConfigError>
     Err(ConfigError(format!(
         "controller.wpq_entries = {entries} must be at least {takes}, because a write of design '{}' takes that many with its \
          counter, its MAC and the nodes that persist with it; group_commit = \"registers\" needs fewer",
+        design.name
+    )))
+}
+
+/// Refuses a queue in which an accepted write leaves no room for what it needs beside its own entry.
+fn room_for_acceptance(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
+    let Some(unit) = design.minor_unit() else { return Ok(()) };
+    let entries = machine.controller.wpq_entries;
+    if unit.entries(entries) >= 2 {
+        return Ok(());
+    }
+    Err(ConfigError(format!(
+        "controller.wpq_entries = {entries} must be at least {} for design '{}', because one entry beside that of an accepted write \
+         must be left",
+        (1..).find(|&entries| unit.entries(entries) >= 2).unwrap_or(2),
         design.name
     )))
 }

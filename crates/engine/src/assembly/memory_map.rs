@@ -6,11 +6,13 @@ use crate::config::{BatterySupply, Geometry, Machine};
 use crate::kernel::ConfigError;
 use crate::layout::ShadowRegion;
 use crate::message::{LINE_BYTES, Line};
-use crate::parts::{Battery, Design};
+use crate::parts::{Battery, Design, PersistenceDomain};
 
 /// What the battery of `machine` supports with `design`.
 pub fn supplied(design: &Design, machine: &Machine) -> Battery {
     match machine.eadr.battery {
+        // What the ADR domain drains, it has the energy for.
+        _ if design.minor_unit().is_some() => needed(design),
         BatterySupply::AsNeeded => needed(design),
         BatterySupply::WriteOnly => Battery::WriteOnly,
         BatterySupply::WriteComputeOrder => Battery::WriteComputeOrder,
@@ -53,14 +55,29 @@ pub fn name(battery: Battery) -> &'static str {
     }
 }
 
+/// Lines that can leave when power fails: the data slots of all caches, or the entries in which accepted writes rest.
+pub fn drained_slots(machine: &Machine, cores: u16, design: &Design) -> u64 {
+    match design.domain {
+        PersistenceDomain::Adr => 0,
+        PersistenceDomain::AcceptedWrites { unit, .. } => u64::from(unit.entries(machine.controller.wpq_entries)),
+        PersistenceDomain::Eadr { .. } => cache::data_slots(machine, cores, design.cache_pads),
+    }
+}
+
 /// The shadow cache of `design` on `machine`, which ends before the hardware's log; `None` if the design has none.
 pub fn shadow_region(machine: &Machine, design: &Design, cores: u16) -> Option<ShadowRegion> {
     design.drain().filter(|drain| drain.uses_shadow())?;
     Some(ShadowRegion {
         first: Line::containing(program_capacity(machine, design, cores)),
-        slots: cache::data_slots(machine, cores, design.cache_pads),
+        slots: drained_slots(machine, cores, design),
         memory_lines: machine.device.capacity.0 / LINE_BYTES,
+        macs: has_slot_macs(design),
     })
+}
+
+/// Whether the slots of the shadow cache have MACs.
+pub fn has_slot_macs(design: &Design) -> bool {
+    design.drain().is_some_and(|drain| drain.shadow_integrity().has_macs())
 }
 
 /// Bytes for programs with `design`, from address 0: what the shadow cache leaves. Zero if it leaves nothing.
@@ -82,7 +99,9 @@ pub fn room(machine: &Machine, design: &Design) -> Result<u64, ConfigError> {
 /// Bytes of the shadow cache, with its metadata.
 pub(super) fn shadow_bytes(machine: &Machine, design: &Design, cores: u16) -> u64 {
     match design.drain() {
-        Some(drain) if drain.uses_shadow() => ShadowRegion::bytes(cache::data_slots(machine, cores, design.cache_pads)),
+        Some(drain) if drain.uses_shadow() => {
+            ShadowRegion::bytes(drained_slots(machine, cores, design), has_slot_macs(design))
+        }
         _ => 0,
     }
 }
@@ -127,7 +146,7 @@ mod tests {
             let region = shadow_region(&machine, &find(name), 8).unwrap();
             assert_eq!((region.slots, region.memory_lines), (slots, (16 << 30) / 64));
             let end = Geometry::of(&machine).log_start();
-            assert_eq!(region.first.address() + ShadowRegion::bytes(slots), end.address());
+            assert_eq!(region.first.address() + ShadowRegion::bytes(slots, false), end.address());
             assert_eq!(region.first.address(), program_capacity(&machine, &find(name), 8));
             assert!(region.first.0 + region.lines() <= end.0 && region.first.address().is_multiple_of(4096));
         }

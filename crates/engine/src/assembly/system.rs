@@ -120,8 +120,12 @@ impl<O: Observer> System<O> {
         }
     }
 
-    /// The dirty lines of the caches as stored there if power fails now, in the order of their slots.
+    /// The lines that leave if power fails now, as stored on the chip, in the order of their slots: the dirty ones of the caches,
+    /// or those of accepted writes.
     pub fn on_chip(&self) -> Vec<OnChipLine> {
+        if let Some(accepted) = self.controller.accepted() {
+            return accepted;
+        }
         let mut lines = self.cache.on_chip();
         for line in &mut lines {
             // Lines that the simulator's caches hold unencrypted were encrypted when they became dirty.
@@ -313,6 +317,6 @@ fn caches(
         let (Some(region), Some(encryption)) = (region, encryption) else { return [0; 64] };
         encryption.pads.pad(region.pad_line(slot), boot)
     };
-    let persistent = design.drain().is_some();
+    let persistent = design.caches_persist();
     Hierarchy::new(machine, cores, CacheParts { pads: design.cache_pads, persistent, pad_of_slot: &pad_of_slot })
 }

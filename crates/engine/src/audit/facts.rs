@@ -25,8 +25,8 @@ pub struct AuditSetup {
     pub secret: bool,
     /// Whether the re-encryption status register is in the ADR domain.
     pub status_survives: bool,
-    /// Present if the caches are in the persistence domain.
-    pub eadr: Option<EadrFacts>,
+    /// Present if lines leave on battery: those of caches in the persistence domain, or of accepted writes.
+    pub drain: Option<DrainFacts>,
     /// The program, if its transactions can be judged.
     pub program: Option<ProgramFacts>,
 }
@@ -83,10 +83,12 @@ pub enum CounterLayout {
     },
 }
 
-/// What an auditor must know about caches in the persistence domain. Every store then counts as durable once it is
-/// visible, and what is left of it is known when power is lost ([`super::Auditor::power_lost`]).
+/// What an auditor must know about lines that leave on battery. What is left of them is known when power is lost
+/// ([`super::Auditor::power_lost`]).
 #[derive(Clone, Copy, Debug)]
-pub struct EadrFacts {
+pub struct DrainFacts {
+    /// Whether the caches are in the persistence domain: then every store counts as durable once it is visible.
+    pub caches: bool,
     /// The shadow cache and the source of the counter of a slot's pad; `None` if lines leave for their own addresses.
     pub shadow: Option<(ShadowRegion, StampSource)>,
 }

@@ -8,13 +8,13 @@
 //!
 //! If the caches are in the persistence domain, a store is covered in the event in which it becomes visible. Then
 //! fences add nothing, nothing is in flight, and the rule checks the memory that a boot produces instead of the bytes
-//! at the line's own address, because lines may leave for other places.
+//! at the line's own address, because lines may leave for other places. It does so, too, where accepted writes leave on battery.
 //!
 //! Volatile data of a program may hold anything after a crash, and is not checked.
 
 use super::line_record::{Id, Record, Role};
 use super::lines::Lines;
-use crate::message::CoreId;
+use crate::message::{CoreId, LineBytes};
 use crate::parts::LineAtomicity;
 
 /// Checks the line rule from stores, flushes and fences.
@@ -22,6 +22,8 @@ pub(super) struct LineRule {
     atomicity: LineAtomicity,
     /// Whether stores are durable as soon as they are visible.
     at_once: bool,
+    /// Whether the rule checks the memory that a boot produces.
+    booted: bool,
     /// For each core: flushed lines and the version that each held, waiting for a fence.
     flushed: Vec<Vec<(Id, u64)>>,
     queue: Vec<Id>,
@@ -29,9 +31,10 @@ pub(super) struct LineRule {
 }
 
 impl LineRule {
-    /// `at_once`: whether the caches are in the persistence domain.
-    pub fn new(atomicity: LineAtomicity, at_once: bool, cores: usize) -> Self {
-        Self { atomicity, at_once, flushed: vec![Vec::new(); cores], queue: Vec::new(), bad: 0 }
+    /// `caches_leave`: whether the caches are in the persistence domain, if lines leave on battery.
+    pub fn new(atomicity: LineAtomicity, caches_leave: Option<bool>, cores: usize) -> Self {
+        let (at_once, booted) = (caches_leave == Some(true), caches_leave.is_some());
+        Self { atomicity, at_once, booted, flushed: vec![Vec::new(); cores], queue: Vec::new(), bad: 0 }
     }
 
     /// Handles that a store of `data` at `offset` became visible.
@@ -105,7 +108,10 @@ impl LineRule {
             let bad = match self.at_once {
                 _ if matches!(record.role, Role::Volatile(_)) => false,
                 true => *record.booted() != record.history.covered,
-                false => !allowed(record, self.atomicity),
+                false => {
+                    let bytes = if self.booted { record.booted() } else { &record.durable.plain };
+                    !allowed(record, bytes, self.atomicity)
+                }
             };
             if bad && !record.history.bad {
                 self.bad += 1;
@@ -131,14 +137,13 @@ impl LineRule {
     }
 }
 
-/// Whether the line's durable bytes are among the versions that a crash may show.
-fn allowed(record: &Record, atomicity: LineAtomicity) -> bool {
+/// Whether these bytes, which a boot finds for the line, are among the versions that a crash may show.
+fn allowed(record: &Record, durable: &LineBytes, atomicity: LineAtomicity) -> bool {
     let history = &record.history;
     let line_atomic = match atomicity {
         LineAtomicity::None => false,
         LineAtomicity::Marked => history.marked.is_some_and(|number| number <= history.number),
         LineAtomicity::Every => true,
     };
-    let durable = &record.durable.plain;
     *durable == history.covered || (!history.later.is_empty() && (!line_atomic || history.later.contains(durable)))
 }

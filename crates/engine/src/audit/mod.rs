@@ -48,8 +48,8 @@ mod violation;
 
 pub use boot::BootWatch;
 pub use facts::{
-    AuditSetup, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, EadrFacts, LogFacts, LowBitsFacts,
-    ProgramFacts, TrialFacts,
+    AuditSetup, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, DrainFacts, LogFacts,
+    LowBitsFacts, ProgramFacts, TrialFacts,
 };
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub use line_record::LineView;
@@ -87,8 +87,8 @@ pub struct Auditor {
     secrecy: Option<Secrecy>,
     stages: Option<Stages>,
     image: Option<ImageDigest>,
-    /// Whether the caches are in the persistence domain.
-    eadr: bool,
+    /// Whether lines leave on battery.
+    drains: bool,
     shadow: Option<ShadowCache>,
     /// What left at the last reported power loss.
     loss: Future,
@@ -136,15 +136,15 @@ impl Auditor {
             durable: Durable::new(cipher, log_cipher, Recovered::new(&recovery), setup.status_survives, valid_flags)
                 .without_counters(direct()),
             hardware_log: setup.log.map(|facts| HardwareLog::new(facts, setup.cores)),
-            line_rule: LineRule::new(setup.line_atomic, setup.eadr.is_some(), setup.cores),
+            line_rule: LineRule::new(setup.line_atomic, setup.drain.map(|facts| facts.caches), setup.cores),
             transactions: setup
                 .program
                 .map(|program| Transactions::new(program.recovery, program.records, hardware_logged)),
             secrecy: setup.secret.then(|| Secrecy::new(setup.direct.is_some())),
             stages: None,
             image: None,
-            eadr: setup.eadr.is_some(),
-            shadow: setup.eadr.and_then(|facts| facts.shadow).map(|(region, source)| ShadowCache::new(region, source)),
+            drains: setup.drain.is_some(),
+            shadow: setup.drain.and_then(|facts| facts.shadow).map(|(region, source)| ShadowCache::new(region, source)),
             loss: Future::default(),
             loss_leaks: Vec::new(),
             known_leaks: Vec::new(),
@@ -167,7 +167,10 @@ impl Auditor {
     /// Judges a power failure now, between two events; returns whether the machine would recover without breaking a
     /// rule.
     pub fn judge(&mut self) -> bool {
-        debug_assert!(!self.eadr || self.lost_after == Some(self.events), "nobody told what left when power was lost");
+        debug_assert!(
+            !self.drains || self.lost_after == Some(self.events),
+            "nobody told what left when power was lost"
+        );
         self.durable.settle(&mut self.lines, &mut self.changed);
         if let Some(log) = &mut self.hardware_log {
             log.settle(&mut self.lines, &mut self.changed);
@@ -203,7 +206,7 @@ impl Auditor {
 
     /// Reports that power is lost after the last event: `left` leaves the chip on battery, in this order, including
     /// dirty counter blocks, and these registers are kept. Must be called before [`Auditor::judge`] at each crash point
-    /// of a design whose caches are in the persistence domain. It replaces the report of the previous crash point,
+    /// of a design from whose chip lines leave on battery. It replaces the report of the previous crash point,
     /// because the run continues as if power had not been lost.
     pub fn power_lost(&mut self, left: &[DrainedWrite], registers: &ShadowRegisters) {
         let Self { lines, durable, shadow, secrecy, .. } = self;
@@ -254,7 +257,7 @@ impl Auditor {
     /// Starts counting crash points by the stage of the transaction in flight, if programs keep logs.
     pub fn tally_stages(&mut self) {
         let cores: Vec<CoreId> = self.transactions.iter().flat_map(Transactions::cores_with_log).collect();
-        self.stages = (!cores.is_empty()).then(|| Stages::new(&cores, !self.eadr));
+        self.stages = (!cores.is_empty()).then(|| Stages::new(&cores, !self.drains));
     }
 
     /// Counts the last judged state as a crash point; `recovers`: whether the machine would recover from it.

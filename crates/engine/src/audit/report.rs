@@ -14,7 +14,7 @@ impl Auditor {
         let line = self.lines.record(id).line;
         let violation = self.unexplained(Rule::Line, None, Some(line));
         let evidence =
-            Evidence { lines: &self.lines, durable: &self.durable, eadr: self.eadr, shadow: self.shadow.as_ref() };
+            Evidence { lines: &self.lines, durable: &self.durable, drains: self.drains, shadow: self.shadow.as_ref() };
         self.collector.add(Rule::Line, Some(line), || {
             let explanation = explain::line_rule(&evidence, self.transactions.as_ref(), self.events, id);
             Violation { explanation: with_event_log(explanation, &self.event_log, line), ..violation }
@@ -27,7 +27,7 @@ impl Auditor {
         let line = finding.lead().map(|id| self.lines.record(id).line);
         let violation = self.unexplained(rule, Some(finding.core), line);
         let evidence =
-            Evidence { lines: &self.lines, durable: &self.durable, eadr: self.eadr, shadow: self.shadow.as_ref() };
+            Evidence { lines: &self.lines, durable: &self.durable, drains: self.drains, shadow: self.shadow.as_ref() };
         self.collector.add(rule, line, || {
             let undo = self.hardware_log.as_ref().map(|log| log.report(finding.core));
             let explanation = explain::transaction(&evidence, transactions, undo, self.events, finding);

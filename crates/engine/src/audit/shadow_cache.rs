@@ -114,12 +114,14 @@ impl ShadowCache {
     ) {
         std::mem::swap(&mut self.slots, &mut self.before);
         self.slots.clear();
+        // With MACs, the register of the root has the number of slots.
+        let held = if self.region.macs { word(&registers.root, 0) } else { u64::MAX };
         let (mut data, mut before) = (self.data.iter().peekable(), self.before.iter().peekable());
         for &(first, place) in &self.metadata {
             for (number, entry) in (first..self.region.slots).zip(left[place].bytes.chunks_exact(SLOT_BYTES)) {
                 let (tag, stamp) = (word(entry, 0), word(entry, 8));
                 let line = Line(tag & !HOLDS);
-                if tag & HOLDS == 0 || line >= self.region.first {
+                if tag & HOLDS == 0 || line >= self.region.first || number >= held {
                     continue;
                 }
                 let counter = match self.source {

@@ -12,7 +12,7 @@ impl Auditor {
             let cell = self.lines.cell(record.line).filter(|_| self.durable.cipher().is_some());
             LineView {
                 line: record.line,
-                found: if self.eadr { record.booted() } else { &record.durable.plain },
+                found: if self.drains { record.booted() } else { &record.durable.plain },
                 covered: &record.history.covered,
                 later: &record.history.later,
                 restored: record.restored.is_some(),

@@ -41,6 +41,9 @@ pub struct Integrity {
     #[schemars(range(min = 1, max = 20), extend(
         "x-because" = "a design that persists levels persists one at least, and no tree has 20"))]
     pub persisted_levels: u32,
+    /// Most roots of a forest of trees, in designs that keep several on the chip (BMF).
+    #[schemars(range(min = 1, max = 65_536), extend("x-because" = "a forest has one root at least, and they are on the chip"))]
+    pub forest_roots: u32,
     /// A counter persists when it has been incremented this many times, in designs whose recovery finds the others by
     /// trial (Osiris).
     #[schemars(range(min = 1, max = 64), extend("x-because" = "a recovery tries this many counters for each line"))]

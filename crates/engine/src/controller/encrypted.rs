@@ -10,6 +10,7 @@ use super::in_flight::{Cipher, LogWrite, Origin, Part};
 use super::integrity::Integrity;
 use super::interface::EncryptionParts;
 use super::log::manager::{LogManager, Logging};
+use super::queues::accepted::AcceptedWrites;
 use super::queues::memory::Memory;
 use crate::config::Machine;
 use crate::kernel::{Ps, ns_to_ps};
@@ -75,6 +76,8 @@ pub(super) struct EncryptionEngine {
     pub log: Option<LogManager>,
     /// MACs and the integrity tree; `None` if nothing protects integrity.
     pub integrity: Option<Integrity>,
+    /// Writes that are accepted before they are encrypted; `None` if none are.
+    pub accepted: Option<AcceptedWrites>,
 }
 
 impl EncryptionEngine {
@@ -88,6 +91,7 @@ impl EncryptionEngine {
             pair_order: PairOrder::new(machine.controller.counter_atomic_order, cores),
             resident: FxHashMap::default(),
             log: parts.log.map(|log| LogManager::new(&machine.log, log)),
+            accepted: parts.accepted.map(AcceptedWrites::new),
             integrity: parts.integrity.map(|parts| Integrity::new(machine, parts, caches)),
             counters: Counters::new(machine, &parts.parts, parts.scheme, cores),
             pads: Arc::from(parts.pads),
@@ -137,6 +141,7 @@ impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
             ControllerEvent::BankReady { bank } => self.memory.bank_ready(bank),
             ControllerEvent::Decide => self.memory.decide(),
             ControllerEvent::WriteArrives { slot } => self.write_arrives(slot),
+            ControllerEvent::Accepted { slot } => self.accepted(slot),
             ControllerEvent::CounterReady { slot } => self.counter_ready(slot),
             ControllerEvent::PadReady { slot } => self.pad_ready(slot),
             ControllerEvent::CircuitFree { circuit } => self.engine.circuits.free(circuit),
@@ -167,13 +172,19 @@ impl<'a, D: DevicePort, O: Observer + ?Sized> Encrypted<'a, D, O> {
     /// 4. The next line of the page under re-encryption is sent.
     /// 5. The next claim enters the write pending queue, if it fits. This may complete its write: its circuit is
     ///    free, and the next write of its line may start.
+    /// 6. If writes are accepted before they are encrypted, the oldest that has arrived takes an entry, if one is free.
     ///
-    /// Steps 2 to 5 do one thing at a time and then start again at 2. When they have nothing left to do, free circuits
+    /// Steps 2 to 6 do one thing at a time and then start again at 2. When they have nothing left to do, free circuits
     /// are assigned. No step calls another: it marks what must follow.
     fn settle(&mut self) {
         loop {
             self.hand_out_units();
-            while self.start_next_write() || self.hear_of_log() || self.renew_next_line() || self.admit_next() {}
+            while self.start_next_write()
+                || self.hear_of_log()
+                || self.renew_next_line()
+                || self.admit_next()
+                || self.accept_next()
+            {}
             if !self.engine.circuits.can_be_had() {
                 break;
             }

@@ -66,6 +66,8 @@ pub(super) enum Cipher {
 /// The state of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
+    /// It waits to be accepted.
+    Unaccepted,
     /// It waits for an earlier write of the same line.
     BehindSameLine,
     /// It waits for an earlier pair to be queued.
@@ -123,6 +125,8 @@ pub(super) struct Write {
     pub counter_admitted: bool,
     /// Number of lines of MACs and tree nodes that it waits for.
     pub awaits: u8,
+    /// Whether it was accepted before it is encrypted: then it is durable, and has an entry of the queue.
+    pub accepted: bool,
 }
 
 impl Write {
@@ -147,6 +151,7 @@ impl Write {
             owes_counter: false,
             counter_admitted: false,
             awaits: 0,
+            accepted: false,
         }
     }
 

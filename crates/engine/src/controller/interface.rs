@@ -1,7 +1,7 @@
 //! The requests and answers of the controller, and what it is built from.
 
-use crate::kernel::{Queue, Random};
-use crate::layout::{LogRegion, LogSnapshot, MacLayout, TreeShape};
+use crate::kernel::{Ps, Queue, Random};
+use crate::layout::{LogRegion, LogSnapshot, MacLayout, TreePlace, TreeShape};
 use crate::message::{CoreId, CounterBlock, Event, Line, LineBytes, MediaLine, Page, WriteToken};
 use crate::parts::{
     CounterScheme, Encryption, FeedbackSource, Integrity, LogChains, LogEncryption, LogOrder, LowBitsScheme, MacSource,
@@ -65,6 +65,8 @@ pub struct ControllerSnapshot {
     pub counters: Vec<(CounterBlock, LineBytes)>,
     /// The register of the root of the integrity tree, if there is a tree.
     pub root: Option<LineBytes>,
+    /// The roots, if the tree has several, in the order of their places.
+    pub roots: Vec<(TreePlace, LineBytes)>,
     /// The register of the root of the tree over the shadow table, or over what is newer in the metadata caches, if there
     /// is one.
     pub table_root: Option<LineBytes>,
@@ -86,6 +88,20 @@ pub struct EncryptionParts {
     pub valid_flags: bool,
     /// What protects integrity; `None` if nothing does.
     pub integrity: Option<IntegrityParts>,
+    /// How writes are accepted before they are encrypted; `None` if they are not.
+    pub accepted: Option<AcceptedParts>,
+}
+
+/// What the acceptance of writes needs, before they are encrypted.
+#[derive(Clone)]
+pub struct AcceptedParts {
+    /// The pad of each entry of the write pending queue; zeros if entries are encrypted on battery.
+    pub pads: Vec<LineBytes>,
+    /// How long the minor security unit takes for a write, in picoseconds.
+    pub latency: Ps,
+    /// MACs and hashes that it computes for one.
+    pub macs: u64,
+    pub hashes: u64,
 }
 
 /// Everything that MACs and the tree need, built once from the design's parts.

@@ -29,7 +29,8 @@ mod state;
 pub use encryption::counters::{counter_cache_host_bytes, metadata_shape};
 pub use integrity::persisted_levels;
 pub use interface::{
-    Context, ControllerSnapshot, EncryptionParts, IntegrityParts, LogParts, Response, RsrSnapshot, TreeParts,
+    AcceptedParts, Context, ControllerSnapshot, EncryptionParts, IntegrityParts, LogParts, Response, RsrSnapshot,
+    TreeParts,
 };
 pub use meter::ControllerStats;
 pub use state::Controller;

@@ -4,7 +4,7 @@ use super::encrypted::{Encrypted, EncryptionEngine};
 use super::encryption::counters;
 use super::encryption::newest_copy::View;
 use super::encryption::writeback::Writebacks;
-use super::in_flight::{Origin, Turn};
+use super::in_flight::{Origin, Turn, Write};
 use super::integrity::Integrity;
 use super::interface::{Context, ControllerSnapshot, EncryptionParts, Response};
 use super::meter::{ControllerStats, Meter};
@@ -18,11 +18,13 @@ use super::queues::wpq::{Room, Wpq};
 use super::queues::writes::Writes;
 use crate::config::{CounterWrite, Machine};
 use crate::kernel::{Ps, Queue};
+use crate::layout::TreePlace;
 use crate::message::{
     Content, ControllerEvent, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit, MemoryRequest,
-    Observer,
+    Observer, OnChipLine,
 };
 use crate::parts::{CounterStore, GroupCommit, LineCipher, WriteQueues};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -62,7 +64,9 @@ impl Controller {
         log.extend(region.map(|region| region.first..Line(region.first.0 + region.lines())));
         let policy = policy::of(machine, banks);
         let frees_at_issue = policy.conventions().writes_free_at_issue;
-        let mut wpq = Wpq::new(Room::data(config), separate.then(|| Room::counters(config)), banks, frees_at_issue);
+        let accepted = encryption.as_ref().and_then(|parts| parts.accepted.as_ref());
+        let room = accepted.map_or(Room::data(config), |parts| Room::data(config).with_entries(parts.pads.len()));
+        let mut wpq = Wpq::new(room, separate.then(|| Room::counters(config)), banks, frees_at_issue);
         let integrity = encryption.as_ref().and_then(|encryption| encryption.integrity.as_ref());
         wpq.registers = integrity.is_some_and(|integrity| integrity.parts.commit == GroupCommit::Registers);
         let check = integrity.map(|_| ReadCheck::new(&machine.integrity));
@@ -226,11 +230,14 @@ impl Controller {
         }
     }
 
-    /// Sets the register of the root of the integrity tree, if there is one, to what a boot has left in it.
-    pub fn load_root(&mut self, root: Option<LineBytes>) {
+    /// Sets the register of the root of the integrity tree, if there is one, or its several `roots`, to what a boot has left.
+    pub fn load_root(&mut self, root: Option<LineBytes>, roots: &[(TreePlace, LineBytes)]) {
         let integrity = self.engine.as_mut().and_then(|engine| engine.integrity.as_mut());
         if let Some((integrity, root)) = integrity.zip(root) {
             integrity.load_root(root);
+            if let Some(forest) = &mut integrity.forest {
+                forest.load(roots);
+            }
         }
     }
 
@@ -257,6 +264,7 @@ impl Controller {
             log: Vec::new(),
             counters: Vec::new(),
             root: None,
+            roots: Vec::new(),
             table_root: None,
             bit_lines: Vec::new(),
         };
@@ -273,11 +281,28 @@ impl Controller {
             snapshot.log = engine.log.as_ref().map_or(Vec::new(), |log| log.snapshot());
             snapshot.counters = blocks.filter_map(counter).collect();
             snapshot.root = engine.integrity.as_ref().and_then(Integrity::root);
+            let forest = engine.integrity.as_ref().and_then(|integrity| integrity.forest.as_ref());
+            snapshot.roots = forest.map_or(Vec::new(), |forest| forest.roots().collect());
             snapshot.table_root = engine.integrity.as_ref().and_then(Integrity::table_root);
             let stale = engine.integrity.as_ref().and_then(|integrity| integrity.stale.as_ref());
             snapshot.bit_lines = stale.map_or(Vec::new(), |stale| stale.lines().collect());
         }
         snapshot
+    }
+
+    /// The newest accepted write of each line that is not queued yet, as it rests in its entry, in the order of the entries;
+    /// `None` if no writes are accepted before they are encrypted.
+    pub fn accepted(&self) -> Option<Vec<OnChipLine>> {
+        let accepted = self.engine.as_ref()?.accepted.as_ref()?;
+        let held = accepted.writes().map(|(entry, slot)| (entry, &self.writes[slot]));
+        let mut held: Vec<(usize, &Write)> = held.filter(|(_, write)| write.accepted).collect();
+        let newest: FxHashMap<Line, u64> = held.iter().fold(FxHashMap::default(), |mut newest, (_, write)| {
+            let last = newest.entry(write.line).or_default();
+            *last = write.arrival.max(*last);
+            newest
+        });
+        held.retain(|(_, write)| newest[&write.line] == write.arrival);
+        Some(held.into_iter().map(|(entry, write)| accepted.resting(entry, write.line, write.plaintext())).collect())
     }
 
     /// The lines of MACs and tree nodes that are newer than the queue and the media: first those that were evicted and wait

@@ -5,7 +5,7 @@ use super::CrashCase;
 use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{Job, codec_of, encryption_parts};
 use crate::audit::{
-    AuditSetup, Auditor, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, EadrFacts, Ledger,
+    AuditSetup, Auditor, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, DrainFacts, Ledger,
     LogFacts, LowBitsFacts, ProgramFacts, TrialFacts, ledger_channel,
 };
 use crate::cipher::Keys;
@@ -67,7 +67,9 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
         line_atomic: design.promise.line_atomic,
         secret: design.promise.secret,
         status_survives: survival.status,
-        eadr: design.drain().map(|_| EadrFacts { shadow: shadow.zip(stamp_of(design)) }),
+        drain: design
+            .drain()
+            .map(|_| DrainFacts { caches: design.caches_persist(), shadow: shadow.zip(stamp_of(design)) }),
         program,
     });
     let machine = (&config.machine, cores as u16);

@@ -4,7 +4,7 @@ use super::draft::Draft;
 use crate::parts::{
     Admit, CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode,
     GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowSlots, ShadowTable,
-    StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeUpdate, WritePath, WriteQueues,
+    StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeRoots, TreeUpdate, WritePath, WriteQueues,
 };
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
@@ -14,6 +14,8 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
         .or_else(|| ready_bits(draft))
         .or_else(|| hardware_log(draft))
         .or_else(|| cache_pads(draft))
+        .or_else(|| accepted_writes(draft))
+        .or_else(|| slot_macs(draft))
         .or_else(|| versions(draft))
         .or_else(|| integrity(draft))
         .or_else(|| recovery(draft))
@@ -60,27 +62,56 @@ fn integrity(draft: &Draft) -> Option<String> {
     persistent_caches(draft).or_else(|| tree(draft))
 }
 
+/// Writes that are accepted before they are encrypted: how each takes over its entry, and what is restored after a boot.
+fn accepted_writes(draft: &Draft) -> Option<String> {
+    if draft.domain != DomainReach::AcceptedWrites {
+        return None;
+    }
+    let unready = |atomic| matches!(draft.write_path.at_encrypted(atomic), Admit::Unready | Admit::DataThenCounter);
+    let needs = [
+        (
+            draft.encryption.has_counters(),
+            "encryption = \"counter-mode\", because plain lines need no second write path",
+        ),
+        (
+            draft.program == ProgramForm::Plain && draft.log == LogMode::None,
+            "program = \"plain\" and log = \"none\", because whole lines are accepted, one by one",
+        ),
+        (
+            !unready(true) && !unready(false),
+            "a write_path without ready bits, because a write takes over its entry when its counter is durable, too",
+        ),
+        (
+            draft.has_shadow(),
+            "drain = \"to-shadow\" or \"encrypt-to-shadow\", because accepted writes are restored at the boot",
+        ),
+        (draft.restore_into == RestoreInto::Memory, "restore_into = \"memory\", because the caches do not persist"),
+        (
+            draft.integrity == IntegrityMode::None || draft.protects_shadow(),
+            "shadow_integrity = \"tree\" with MACs, because accepted writes have no other",
+        ),
+        (
+            draft.integrity == IntegrityMode::None || draft.group_commit == GroupCommit::Registers,
+            "group_commit = \"registers\" with MACs, because the queue is full of accepted writes",
+        ),
+    ];
+    let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
+    Some(format!("domain = \"accepted-writes\" needs {needed}"))
+}
+
 /// MACs and trees whose lines, like those of the data caches, leave on battery: nothing of them may be left to compute then,
 /// and what leaves the data caches must be protected where it goes.
 fn persistent_caches(draft: &Draft) -> Option<String> {
-    if draft.domain == DomainReach::Adr {
-        return None;
+    if draft.domain != DomainReach::Eadr {
+        return restores_all(draft);
     }
     let hashes = draft.tree_nodes().is_none_or(|nodes| nodes == TreeNodes::Hashes);
     let current = draft.tree_update == TreeUpdate::Eager && draft.tree_leaves == TreeLeaves::Current;
-    let restores = draft.shadow_slots == ShadowSlots::Dirty
-        && draft.shadow_stamp == StampSource::Metadata
-        && draft.restore_into == RestoreInto::Memory;
     let needs = [
         (
             draft.protects_shadow(),
             "drain = \"encrypt-to-shadow\" or \"to-shadow\" with shadow_integrity = \"tree\", because what leaves the caches otherwise has \
              no MACs",
-        ),
-        (
-            restores,
-            "shadow_slots = \"dirty\", shadow_stamp = \"metadata\" and restore_into = \"memory\", because what has been \
-             consumed tells which lines the root covers",
         ),
         (
             hashes,
@@ -96,8 +127,39 @@ fn persistent_caches(draft: &Draft) -> Option<String> {
             "shadow_table = \"none\", because nothing is lost with the metadata caches",
         ),
     ];
-    let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
-    Some(format!("integrity = \"{}\" with domain = \"eadr\" needs {needed}", draft.integrity.name()))
+    let missing = needs.into_iter().find(|(met, _)| !met);
+    let told = missing
+        .map(|(_, needed)| format!("integrity = \"{}\" with domain = \"eadr\" needs {needed}", draft.integrity.name()));
+    told.or_else(|| restores_all(draft))
+}
+
+/// MACs of slots tell an old slot from a new one by its counter, and a missing one by the number of slots.
+fn slot_macs(draft: &Draft) -> Option<String> {
+    let packed = draft.shadow_slots == ShadowSlots::Packed;
+    let has_macs = draft.has_shadow() && draft.shadow_integrity.has_macs();
+    let located = draft.drain == DrainPath::EncryptToShadow && draft.shadow_stamp == StampSource::Location;
+    (has_macs && !(packed && located)).then(|| {
+        format!(
+            "shadow_integrity = \"{}\" needs drain = \"encrypt-to-shadow\", shadow_slots = \"packed\" and shadow_stamp = \"location\", \
+             because the number of slots and the counter that belongs to the place of each say what its MAC must cover",
+            draft.shadow_integrity.name()
+        )
+    })
+}
+
+/// A root over the shadow cache covers what has not been consumed.
+fn restores_all(draft: &Draft) -> Option<String> {
+    let restores = draft.shadow_slots.reserves()
+        && (draft.shadow_stamp == StampSource::Metadata || draft.shadow_integrity.has_macs())
+        && draft.restore_into == RestoreInto::Memory;
+    (draft.has_shadow() && !restores).then(|| {
+        format!(
+            "integrity = \"{}\" with domain = \"{}\" needs shadow_slots = \"dirty\" or \"packed\", shadow_stamp = \"metadata\" and restore_into = \
+             \"memory\", because what has been consumed tells which lines the root covers",
+            draft.integrity.name(),
+            draft.domain.name()
+        )
+    })
 }
 
 /// The tree: which counters it protects, when its nodes change, and what finds again those that are lost.
@@ -135,6 +197,15 @@ fn tree(draft: &Draft) -> Option<String> {
              from the lowest bits of counters"
                 .to_owned(),
         );
+    }
+    let forest = draft.tree_roots != TreeRoots::One;
+    if forest && (nodes != TreeNodes::Hashes || !eager || draft.tree_persistence != TreePersistence::Evicted || listed)
+    {
+        return Some(format!(
+            "tree_roots = \"{}\" needs integrity = \"bonsai-tree\", tree_update = \"eager\", tree_persistence = \"evicted\" and \
+             shadow_table = \"none\", because a boot computes what is below each root from the counter blocks",
+            draft.tree_roots.name()
+        ));
     }
     let contents = draft.shadow_table.has_contents() || stale_bits;
     if contents && (draft.tree_update != TreeUpdate::Lazy || nodes != TreeNodes::Counters || !with_data) {
@@ -269,7 +340,7 @@ fn hardware_log(draft: &Draft) -> Option<String> {
 
 fn cache_pads(draft: &Draft) -> Option<String> {
     let pads = draft.cache_pads;
-    (pads != CachePads::None && draft.domain == DomainReach::Adr).then(|| {
+    (pads != CachePads::None && draft.domain != DomainReach::Eadr).then(|| {
         format!(
             "cache_pads = \"{}\" needs domain = \"eadr\", because lines are stored encrypted in the caches so that they can \
              leave as they are when power fails",

@@ -7,10 +7,10 @@ use crate::parts::{
     AppendOrder, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart, CounterStore,
     CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts, DrainPath,
     Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity, LogChains,
-    LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PartsList,
+    LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac, PartsList,
     PersistenceDomain, ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, RootUpdate, ShadowIntegrity,
     ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree, TreeLeaves, TreeNodes, TreeOrder,
-    TreePersistence, TreeUpdate, Tweak, WritePath, WriteQueues, WritebackOrder,
+    TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues, WritebackOrder,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has the default of its type.
@@ -51,11 +51,13 @@ pub(super) struct Draft {
     pub tree_persistence: TreePersistence,
     pub tree_leaves: TreeLeaves,
     pub tree_order: TreeOrder,
+    pub tree_roots: TreeRoots,
     pub root_update: RootUpdate,
     pub counter_verification: CounterVerification,
     pub shadow_table: ShadowTable,
     pub cache_pads: CachePads,
     pub domain: DomainReach,
+    pub minor_unit: MinorUnit,
     pub drain: DrainPath,
     pub drain_counters: CounterDrain,
     pub drain_copies: DrainCopies,
@@ -105,7 +107,7 @@ impl Draft {
 
     /// Whether lines leave for a shadow cache after power is lost.
     pub(super) fn has_shadow(&self) -> bool {
-        self.domain == DomainReach::Eadr && self.drain.uses_shadow()
+        self.domain != DomainReach::Adr && self.drain.uses_shadow()
     }
 
     /// Whether something protects a shadow cache.
@@ -164,6 +166,7 @@ impl Draft {
             update: self.tree_update,
             persistence: self.tree_persistence,
             leaves: self.tree_leaves,
+            roots: self.tree_roots,
             root_update: self.root_update,
             order: self.tree_order,
             verification: self.counter_verification,
@@ -178,18 +181,21 @@ impl Draft {
     }
 
     fn persistence_domain(&self) -> PersistenceDomain {
+        let parts = DrainParts {
+            path: self.drain,
+            counters: self.drain_counters,
+            copies: self.drain_copies,
+            slots: self.shadow_slots,
+            pads: self.shadow_pads,
+            integrity: self.shadow_integrity,
+        };
         match self.domain {
             DomainReach::Adr => PersistenceDomain::Adr,
-            DomainReach::Eadr => PersistenceDomain::Eadr {
-                drain: CrashDrain::Parts(DrainParts {
-                    path: self.drain,
-                    counters: self.drain_counters,
-                    copies: self.drain_copies,
-                    slots: self.shadow_slots,
-                    pads: self.shadow_pads,
-                    integrity: self.shadow_integrity,
-                }),
+            DomainReach::AcceptedWrites => PersistenceDomain::AcceptedWrites {
+                drain: CrashDrain::Parts(DrainParts { counters: CounterDrain::Never, ..parts }),
+                unit: self.minor_unit,
             },
+            DomainReach::Eadr => PersistenceDomain::Eadr { drain: CrashDrain::Parts(parts) },
         }
     }
 

@@ -242,7 +242,11 @@ impl Fault {
         if self == Fault::CachePads {
             return (pads != CachePads::None).then(|| design.cache_pads = CachePads::None);
         }
-        let PersistenceDomain::Eadr { drain: CrashDrain::Parts(parts) } = &mut design.domain else { return None };
+        let (PersistenceDomain::Eadr { drain } | PersistenceDomain::AcceptedWrites { drain, .. }) = &mut design.domain
+        else {
+            return None;
+        };
+        let CrashDrain::Parts(parts) = drain else { return None };
         let DrainParts { path, .. } = *parts;
         match self {
             // Lines that are drained in the clear although memory is encrypted fail anyway.
@@ -262,7 +266,8 @@ impl Fault {
                 turn(&mut parts.pads, ShadowPads::Fresh, ShadowPads::SlotHeld)
             }
             Fault::ShadowRootUpdate => turn(&mut parts.integrity, ShadowIntegrity::Tree, ShadowIntegrity::KeptRoot),
-            Fault::ShadowVerification => turn(&mut parts.integrity, ShadowIntegrity::Tree, ShadowIntegrity::Unverified),
+            Fault::ShadowVerification => turn(&mut parts.integrity, ShadowIntegrity::Tree, ShadowIntegrity::Unverified)
+                .or_else(|| turn(&mut parts.integrity, ShadowIntegrity::Macs, ShadowIntegrity::UnverifiedMacs)),
             _ => None,
         }
     }

@@ -38,6 +38,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("sepencr", include_str!("sepencr.toml")),
     ("bbe-tree", include_str!("bbe-tree.toml")),
     ("sepencr-tree", include_str!("sepencr-tree.toml")),
+    ("horus", include_str!("horus.toml")),
     ("write-back-tree", include_str!("write-back-tree.toml")),
     ("rebuild", include_str!("rebuild.toml")),
     ("strict", include_str!("strict.toml")),
@@ -55,6 +56,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("supermem", include_str!("supermem.toml")),
     ("supermem-tree", include_str!("supermem-tree.toml")),
     ("plp", include_str!("plp.toml")),
+    ("bmf", include_str!("bmf.toml")),
+    ("dolos", include_str!("dolos.toml")),
 ];
 
 /// The machine of a design without a base that names no machine.

@@ -5,7 +5,7 @@ use super::draft::Draft;
 use crate::config::{nearest, shown, shown_name, unknown_name};
 use crate::parts::{
     CachePads, Choice, CounterKind, CounterStore, Domain, DomainReach, DrainPath, IntegrityMode, LogMode, RegisterName,
-    ShadowTable, StepName, TreeNodes, TreePersistence, WriteQueues,
+    ShadowTable, StepName, TreeNodes, TreePersistence, TreeRoots, WriteQueues,
 };
 use strum::VariantArray;
 use toml::Value;
@@ -51,6 +51,8 @@ pub(super) enum Needs {
     LogCounters,
     LogChains,
     Eadr,
+    AcceptedWrites,
+    Drains,
     Shadow,
     ShadowCounter,
     ShadowTree,
@@ -64,6 +66,7 @@ pub(super) enum Needs {
     WholeCounters,
     Split,
     LowestLevels,
+    Forest,
     StopLoss,
     AesAtAccess,
     BootPads,
@@ -83,11 +86,13 @@ impl Needs {
             Needs::LogCounters => (draft.log == LogMode::CounterMode, "log = \"counter-mode\""),
             Needs::LogChains => (draft.log == LogMode::CipherFeedback, "log = \"cipher-feedback\""),
             Needs::Eadr => (draft.domain == DomainReach::Eadr, "domain = \"eadr\""),
+            Needs::AcceptedWrites => (draft.domain == DomainReach::AcceptedWrites, "domain = \"accepted-writes\""),
+            Needs::Drains => (draft.domain != DomainReach::Adr, "domain = \"eadr\" or \"accepted-writes\""),
             Needs::Shadow => (shadow, "a shadow cache, drain = \"encrypt-to-shadow\" or \"to-shadow\""),
             Needs::ShadowCounter => {
                 (shadow && draft.drain == DrainPath::EncryptToShadow, "drain = \"encrypt-to-shadow\"")
             }
-            Needs::ShadowTree => (draft.protects_shadow(), "shadow_integrity = \"tree\""),
+            Needs::ShadowTree => (draft.protects_shadow(), "shadow_integrity = \"tree\" or \"macs\""),
             Needs::Integrity => (draft.integrity != IntegrityMode::None, "integrity = \"macs\" or a tree"),
             Needs::Tree => {
                 (draft.has_tree(), "a tree, integrity = \"bonsai-tree\", \"counter-tree\" or \"summing-tree\"")
@@ -119,6 +124,10 @@ impl Needs {
             Needs::LowestLevels => (
                 draft.has_tree() && draft.tree_persistence == TreePersistence::LowestLevels,
                 "a tree with tree_persistence = \"lowest-levels\"",
+            ),
+            Needs::Forest => (
+                draft.has_tree() && draft.tree_roots != TreeRoots::One,
+                "a tree with tree_roots = \"static-level\" or \"dynamic\"",
             ),
             Needs::StopLoss => {
                 (encrypted && draft.write_path.stops_loss(), "write_path = \"stop-loss\" or \"selective-stop-loss\"")
@@ -235,12 +244,14 @@ pub(super) const KEYS: &[Key] = &[
     one!(tree_persistence, Tree),
     one!(tree_leaves, Tree),
     one!(tree_order, Tree),
+    one!(tree_roots, Tree),
     one!(root_update, Tree),
     one!(counter_verification, Tree),
     one!(shadow_table, Tree),
     one!(cache_pads, Nothing),
     one!(domain, Nothing),
-    one!(drain, Eadr),
+    one!(minor_unit, AcceptedWrites),
+    one!(drain, Drains),
     one!(drain_counters, Eadr),
     one!(drain_copies, Eadr),
     one!(shadow_slots, Shadow),
@@ -252,7 +263,7 @@ pub(super) const KEYS: &[Key] = &[
     register!(log_metadata: LogMetadata, Log),
     register!(recent_ciphertext: RecentCiphertext, LogChains),
     register!(incr_counter: IncrCounter, ShadowCounter),
-    register!(boot_counter: BootCounter, Eadr),
+    register!(boot_counter: BootCounter, Drains),
     register!(shadow_consumed: ShadowConsumed, Shadow),
     register!(shadow_root: ShadowRoot, ShadowTree),
     register!(integrity_root: IntegrityRoot, Tree),

@@ -30,6 +30,7 @@ pub(super) const MACHINE_VALUES: &[(&str, Needs)] = &[
     ("integrity.metadata_cache_size", Needs::Integrity),
     ("integrity.metadata_cache_ways", Needs::Integrity),
     ("integrity.persisted_levels", Needs::LowestLevels),
+    ("integrity.forest_roots", Needs::Forest),
     ("integrity.stop_loss", Needs::StopLoss),
     ("integrity.low_bits", Needs::StaleBits),
     ("log.transactions", Needs::Log),

@@ -41,10 +41,8 @@ impl Memory {
             return Some("engine.bytes = false leaves nothing that could survive".into());
         }
         self.design.drain().map(|_| {
-            format!(
-                "design '{}' drains caches when power fails, and an embedded memory has no caches",
-                self.design.name
-            )
+            let what = if self.design.caches_persist() { "caches" } else { "accepted writes" };
+            format!("design '{}' drains {what} when power fails, and an embedded memory does not", self.design.name)
         })
     }
 
@@ -67,7 +65,7 @@ impl Memory {
         let codec = codec.expect("there has been a controller with it");
         let codec = codec.as_deref();
         let untimed = untimed.take();
-        let (drained, boot_writes, boot_work, alarm, global_counter, root, mut stored) = {
+        let (drained, boot_writes, boot_work, alarm, global_counter, roots, mut stored) = {
             let media = system.device.image();
             let loss = PowerLoss::new(design, machine, codec);
             let drained = loss.strike(held(system.controller.snapshot()), media);
@@ -81,7 +79,7 @@ impl Memory {
             let mut stored: Vec<(MediaLine, LineBytes)> = Vec::new();
             boot.memory().last_changes(&mut |media, bytes| stored.push((media, *bytes)));
             let drained = drained.snapshot.wpq.len() as u64;
-            (drained, boot_writes, boot_work, boot.alarm(), boot.global_counter(), boot.root(), stored)
+            (drained, boot_writes, boot_work, boot.alarm(), boot.global_counter(), (boot.root(), boot.roots()), stored)
         };
         stored.sort_unstable_by_key(|(media, _)| *media);
         for (media, bytes) in &stored {
@@ -93,7 +91,7 @@ impl Memory {
         let mut controller =
             assembly::controller(machine, design, *seed, &loaded, &system.device).expect("there has been one like it");
         controller.load_global_counter(global_counter);
-        controller.load_root(root);
+        controller.load_root(roots.0, &roots.1);
         system.restart(machine, controller);
         let damaged_lines = self.look_for_damage();
         let lost = |kind| u64::from(self.room(kind).0);

@@ -67,7 +67,8 @@ impl LineTree {
         below.take(Self::levels_over(lines)).sum()
     }
 
-    fn levels_over(lines: u64) -> usize {
+    /// Levels of nodes over `lines` lines, with the root.
+    pub fn levels_over(lines: u64) -> usize {
         let above = std::iter::successors(Some(lines.max(1).div_ceil(ARITY)), |lines| {
             (*lines > 1).then(|| lines.div_ceil(ARITY))
         });

@@ -2,7 +2,7 @@
 //! battery (sepencr section IV-C).
 //!
 //! ```text
-//! region:  data lines, one per slot | metadata lines, one per four slots
+//! region:  data lines, one per slot | metadata lines, one per four slots | lines of MACs, one per eight slots, if slots have MACs
 //! ```
 //!
 //! Slots are numbered level by level from the first, cache by cache, way by way. The pad of slot `n` is made for
@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// How many slots share a line of metadata.
 const SLOTS_PER_LINE: u64 = 4;
+/// How many slots share a line of MACs.
+const MACS_PER_LINE: u64 = 8;
 const TAG_VALID: u64 = 1 << 63;
 
 /// The region of memory that holds the shadow cache.
@@ -25,16 +27,27 @@ pub struct ShadowRegion {
     pub slots: u64,
     /// Lines of the whole memory, and so the first line number that no data line has.
     pub memory_lines: u64,
+    /// Whether each slot has a MAC.
+    pub macs: bool,
 }
 
 impl ShadowRegion {
     /// Bytes that a shadow cache of `slots` slots takes, in whole pages.
-    pub fn bytes(slots: u64) -> u64 {
-        ((slots + slots.div_ceil(SLOTS_PER_LINE)) * LINE_BYTES).next_multiple_of(PAGE_BYTES)
+    pub fn bytes(slots: u64, macs: bool) -> u64 {
+        let region = Self { first: Line(0), slots, memory_lines: 0, macs };
+        (region.lines() * LINE_BYTES).next_multiple_of(PAGE_BYTES)
     }
     /// Lines of the region.
     pub fn lines(&self) -> u64 {
-        self.slots + self.slots.div_ceil(SLOTS_PER_LINE)
+        let macs = if self.macs { self.slots.div_ceil(MACS_PER_LINE) } else { 0 };
+        self.slots + self.slots.div_ceil(SLOTS_PER_LINE) + macs
+    }
+    /// The line that holds the MAC of `slot`, and the place of its eight bytes there.
+    pub fn mac(&self, slot: u64) -> (Line, std::ops::Range<usize>) {
+        debug_assert!(self.macs && slot < self.slots);
+        let line = self.slots + self.slots.div_ceil(SLOTS_PER_LINE) + slot / MACS_PER_LINE;
+        let first = (slot % MACS_PER_LINE) as usize * 8;
+        (Line(self.first.0 + line), first..first + 8)
     }
     /// Whether `line` belongs to the region.
     pub fn contains(&self, line: Line) -> bool {
@@ -130,7 +143,7 @@ mod tests {
     #[test]
     fn every_line_of_the_region_is_one_slots_data_or_four_slots_metadata() {
         for slots in [1, 3, 4, 5, 16, 65_537] {
-            let region = ShadowRegion { first: Line(1_000), slots, memory_lines: 1 << 28 };
+            let region = ShadowRegion { first: Line(1_000), slots, memory_lines: 1 << 28, macs: false };
             for n in 0..region.lines() {
                 let line = Line(1_000 + n);
                 assert!(region.contains(line));
@@ -142,7 +155,7 @@ mod tests {
                 assert_eq!(region.slots_of_metadata(line).unwrap().nth(index), Some(slot));
             }
             assert!(!region.contains(Line(999)) && !region.contains(Line(1_000 + region.lines())));
-            assert!(ShadowRegion::bytes(slots) >= region.lines() * LINE_BYTES);
+            assert!(ShadowRegion::bytes(slots, false) >= region.lines() * LINE_BYTES);
         }
     }
 

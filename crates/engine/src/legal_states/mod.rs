@@ -34,7 +34,7 @@ pub(crate) use image::Encoder;
 pub(crate) use space::{Reading, Space};
 
 use crate::config::RunConfig;
-use crate::parts::{Design, PersistenceDomain};
+use crate::parts::Design;
 use crate::run::Source;
 
 /// Whether the legal states of this run follow from its program and the rules of its hardware. This needs one core, a
@@ -45,5 +45,5 @@ pub(crate) fn explains(config: &RunConfig, design: &Design, source: &Source) -> 
 
 /// Whether power loss leaves neither caches nor a log of the hardware.
 pub(crate) fn loses_caches(design: &Design) -> bool {
-    matches!(design.domain, PersistenceDomain::Adr) && design.log.is_none()
+    !design.caches_persist() && design.log.is_none()
 }

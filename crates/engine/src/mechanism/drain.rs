@@ -87,13 +87,20 @@ impl DrainParts {
                 self.into_shadow(lines, battery)?;
                 match self.integrity {
                     ShadowIntegrity::None | ShadowIntegrity::KeptRoot => Ok(()),
-                    ShadowIntegrity::Tree | ShadowIntegrity::Unverified => battery.protect(),
+                    ShadowIntegrity::Tree
+                    | ShadowIntegrity::Unverified
+                    | ShadowIntegrity::Macs
+                    | ShadowIntegrity::UnverifiedMacs => battery.protect(),
                 }
             }
         }
     }
 
     fn into_shadow(self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
+        if self.slots == ShadowSlots::Packed {
+            let packed: Vec<OnChipLine> = (0..).zip(lines).map(|(slot, line)| OnChipLine { slot, ..*line }).collect();
+            return DrainParts { slots: ShadowSlots::Dirty, ..self }.into_shadow(&packed, battery);
+        }
         if self.path == DrainPath::ToShadow {
             self.to_shadow(lines, battery);
             return Ok(());
@@ -107,7 +114,7 @@ impl DrainParts {
     fn encrypt_to_shadow(self, lines: &[OnChipLine], battery: &mut dyn OnBattery) -> Result<(), Forbidden> {
         let region = battery.region();
         let first = battery.register(RegisterName::IncrCounter);
-        let reserved = self.slots == ShadowSlots::Dirty;
+        let reserved = self.slots.reserves();
         if reserved && !lines.is_empty() {
             battery.set_register(RegisterName::IncrCounter, first + region.slots);
         }
@@ -146,7 +153,7 @@ fn write_states(lines: &[OnChipLine], stamp: impl Fn(usize) -> u64, slots: Shado
     let mut next = 0;
     let mut slot = 0;
     while slot < region.slots {
-        if slots == ShadowSlots::Dirty {
+        if slots.reserves() {
             let Some(dirty) = lines.get(next) else { return };
             slot = dirty.slot;
         }

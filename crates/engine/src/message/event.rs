@@ -58,6 +58,8 @@ pub enum ControllerEvent {
     PadReady { slot: u32 },
     /// A pipelined AES circuit takes the next line.
     CircuitFree { circuit: u32 },
+    /// The minor security unit is done with a write, which is durable from now on.
+    Accepted { slot: u32 },
     /// A read's line (data and pad) is ready.
     ReadReady { slot: u32 },
     /// A counter block fetched from the media arrived.
@@ -112,6 +114,7 @@ impl ControllerEvent {
         match self {
             Self::ReadArrives { slot }
             | Self::WriteArrives { slot }
+            | Self::Accepted { slot }
             | Self::CounterReady { slot }
             | Self::PadReady { slot }
             | Self::ReadReady { slot }

@@ -154,6 +154,23 @@ pub enum TreeOrder {
     OutOfOrder,
 }
 
+/// Which nodes of the tree are roots: on the chip, where they vouch for what is below them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
+#[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
+pub enum TreeRoots {
+    /// The one at the top, in a register.
+    #[default]
+    One,
+    /// All nodes of the lowest level that has no more than the machine's `integrity.forest_roots`, in a non-volatile cache.
+    #[strum(props(paper = "Freij et al., MICRO 2021 (BMF), static"))]
+    StaticLevel,
+    /// At most so many nodes, in a non-volatile cache. A root that is used often is split into its children; children that are
+    /// not used are merged into their parent.
+    #[strum(props(paper = "Freij et al., MICRO 2021 (BMF), dynamic"))]
+    Dynamic,
+}
+
 /// Whether a counter block that is read from memory is verified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
@@ -223,11 +240,13 @@ pub enum GroupCommit {
     Registers,
 }
 
-/// The tree over the shadow cache.
+/// What protects the shadow cache: a tree over it, or MACs of its slots.
 #[derive(Clone)]
 pub struct ShadowTree {
     /// The hash of its lines and nodes.
     pub hash: Arc<dyn LineHash + Send + Sync>,
+    /// The MACs of its slots; `None` if a tree protects it.
+    pub macs: Option<Arc<dyn MacSource>>,
     /// Whether a boot compares what it reads with the root.
     pub verified: bool,
 }
@@ -269,6 +288,8 @@ pub struct Tree {
     pub persistence: TreePersistence,
     /// Which counters the tree protects.
     pub leaves: TreeLeaves,
+    /// Which nodes are roots.
+    pub roots: TreeRoots,
     /// When the root's register takes a new root.
     pub root_update: RootUpdate,
     /// In which order updates go up.

@@ -23,12 +23,12 @@ pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder}
 pub use integrity::{
     Counted, CounterVerification, GroupCommit, Integrity, IntegrityMode, LowBitsScheme, MacInputs, MacSource, MacWrite,
     NodeMac, RootUpdate, ShadowTable, ShadowTree, TableScheme, Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence,
-    TreeScheme, TreeUpdate,
+    TreeRoots, TreeScheme, TreeUpdate,
 };
 pub use persistence::{
     Battery, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism, DrainParts,
-    DrainPath, Forbidden, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto, ShadowIntegrity,
-    ShadowPads, ShadowSlots, StampSource, StepName,
+    DrainPath, Forbidden, MinorUnit, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto,
+    ShadowIntegrity, ShadowPads, ShadowSlots, StampSource, StepName,
 };
 
 /// What a design guarantees, and so what the auditors check.
@@ -131,11 +131,25 @@ impl Design {
         self.encryption.is_some_and(|encryption| encryption.store != CounterStore::Inline)
     }
 
-    /// How dirty lines leave the caches after power loss; `None` if they do not.
+    /// How lines leave that are neither in memory nor in the write pending queue, after power loss: the dirty ones of the
+    /// caches, or those of accepted writes. `None` if they do not.
     pub fn drain(&self) -> Option<CrashDrain> {
         match self.domain {
             PersistenceDomain::Adr => None,
-            PersistenceDomain::Eadr { drain } => Some(drain),
+            PersistenceDomain::AcceptedWrites { drain, .. } | PersistenceDomain::Eadr { drain } => Some(drain),
+        }
+    }
+
+    /// Whether the caches are in the persistence domain.
+    pub fn caches_persist(&self) -> bool {
+        matches!(self.domain, PersistenceDomain::Eadr { .. })
+    }
+
+    /// What is computed before a write is accepted, if writes are accepted before they are encrypted.
+    pub fn minor_unit(&self) -> Option<MinorUnit> {
+        match self.domain {
+            PersistenceDomain::AcceptedWrites { unit, .. } => Some(unit),
+            PersistenceDomain::Adr | PersistenceDomain::Eadr { .. } => None,
         }
     }
 

@@ -210,9 +210,43 @@ pub enum DomainReach {
     #[default]
     #[strum(props(paper = "secpm, section 2.1"))]
     Adr,
+    /// The domain also has writes that the controller has accepted and not encrypted yet: each rests in an entry of the write
+    /// pending queue until it is encrypted there.
+    #[strum(props(paper = "Han et al., MICRO 2021 (Dolos)"))]
+    AcceptedWrites,
     /// The domain also has the caches and the counter cache.
     #[strum(props(paper = "sepencr, section II-D"))]
     Eadr,
+}
+
+/// What is computed for a write before it is accepted, so that it can leave on battery. The rest is computed on battery. What
+/// is kept for that takes room from the entries of the write pending queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
+#[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
+pub enum MinorUnit {
+    /// The tree over all entries. All entries are there.
+    #[default]
+    #[strum(props(paper = "Han et al., MICRO 2021 (Dolos), full WPQ"))]
+    FullWpq,
+    /// The MAC of the entry, which is kept beside it: 13 of 16 entries are left.
+    #[strum(props(paper = "Han et al., MICRO 2021 (Dolos), partial WPQ"))]
+    PartialWpq,
+    /// Nothing. The energy that the computation takes is missing for entries: 10 of 16 are left.
+    #[strum(props(paper = "Han et al., MICRO 2021 (Dolos), post WPQ"))]
+    PostWpq,
+}
+
+impl MinorUnit {
+    /// Entries of the write pending queue that a queue of `entries` has with it.
+    pub fn entries(self, entries: u32) -> u32 {
+        let of_16 = match self {
+            MinorUnit::FullWpq => 16,
+            MinorUnit::PartialWpq => 13,
+            MinorUnit::PostWpq => 10,
+        };
+        (entries * of_16 / 16).max(1)
+    }
 }
 
 /// What the persistence domain contains.
@@ -220,6 +254,13 @@ pub enum DomainReach {
 pub enum PersistenceDomain {
     /// The write pending queue, and the registers that are declared in it.
     Adr,
+    /// Also writes that have been accepted and are not encrypted yet.
+    AcceptedWrites {
+        /// How they leave after power loss.
+        drain: CrashDrain,
+        /// What is computed before one is accepted.
+        unit: MinorUnit,
+    },
     /// Also the caches and the counter cache.
     Eadr {
         /// How dirty lines leave the caches after power loss.
@@ -346,6 +387,17 @@ pub enum ShadowSlots {
     /// dirty, before any line is drained. If no slot is dirty, nothing changes.
     #[strum(props(paper = "hardened reading of sepencr"))]
     Dirty,
+    /// As `dirty`, but the dirty lines take the first slots, one after another, so that a count says which slots hold
+    /// something.
+    #[strum(props(paper = "Han et al., MICRO 2022 (Horus)"))]
+    Packed,
+}
+
+impl ShadowSlots {
+    /// Whether the counters of all slots are reserved before any line is drained, and only the metadata of dirty slots written.
+    pub fn reserves(self) -> bool {
+        self != ShadowSlots::All
+    }
 }
 
 /// The inputs of the pad of a shadow cache slot.
@@ -382,6 +434,20 @@ pub enum ShadowIntegrity {
     /// As `tree`, but the register never takes a new root.
     #[strum(props(paper = "seeded fault"))]
     KeptRoot,
+    /// A MAC for each slot, over its bytes, its line and its counter. A register has the number of slots that hold something;
+    /// it is cleared when the shadow cache is consumed. The boot knows the counter of each of them from its place.
+    #[strum(props(paper = "Han et al., MICRO 2022 (Horus)"))]
+    Macs,
+    /// As `macs`, but the boot compares nothing.
+    #[strum(props(paper = "seeded fault"))]
+    UnverifiedMacs,
+}
+
+impl ShadowIntegrity {
+    /// Whether each slot has a MAC.
+    pub fn has_macs(self) -> bool {
+        matches!(self, ShadowIntegrity::Macs | ShadowIntegrity::UnverifiedMacs)
+    }
 }
 
 /// A drain described by parts: which lines leave the caches after power loss, in which form and in which order.

@@ -14,10 +14,11 @@ use crate::config::{GlobalRegister, Machine};
 use crate::controller::ControllerSnapshot;
 use crate::device::Image;
 use crate::kernel::Ps;
-use crate::layout::{ShadowRegion, ShadowRegisters};
+use crate::layout::{ShadowRegion, ShadowRegisters, SlotMetadata};
 use crate::message::{Content, DrainedWrite, Line, LineBytes, MediaLine, Observer, OnChipLine, xor};
 use crate::parts::{
-    Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, OnBattery, RecoveryStep, RegisterName,
+    Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, MacSource, OnBattery, RecoveryStep,
+    RegisterName,
 };
 use crate::recovery::{
     AdrSnapshot, Boot, GlobalCounter, HeldState, LineCodec, Media, MediaWriter, ReencryptionStatus, Work, WriteStep,
@@ -127,6 +128,11 @@ impl Survival {
                 root: if self.shadow_root { held.registers.root } else { first.root },
             },
             root: held.root.map(|root| if self.root { root } else { [0; 64] }),
+            roots: held
+                .roots
+                .into_iter()
+                .map(|(place, root)| (place, if self.root { root } else { [0; 64] }))
+                .collect(),
             table_root: held.table_root.map(|root| if self.table_root { root } else { [0; 64] }),
         }
     }
@@ -170,7 +176,7 @@ pub struct PowerLoss<'a> {
     pub battery: Battery,
     /// Which registers survive.
     pub survival: Survival,
-    /// Whether lines are encrypted in the caches with pads of the boot counter.
+    /// Whether lines that leave rest under pads of the boot counter.
     pub boot_pads: bool,
     /// The encryption; `None` if memory holds plaintext.
     pub codec: Option<&'a dyn LineCodec>,
@@ -186,7 +192,8 @@ impl<'a> PowerLoss<'a> {
             drain,
             battery: memory_map::supplied(design, machine),
             survival: Survival::of(design, machine.counters.global_register),
-            boot_pads: design.cache_pads == CachePads::BootPads,
+            boot_pads: design.cache_pads == CachePads::BootPads
+                || design.minor_unit().is_some() && drain.is_some_and(|drain| !drain.encrypts()),
             codec,
             steps: &design.recovery,
         }
@@ -294,6 +301,7 @@ pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
         }),
         global_counter: controller.global_counter,
         root: controller.root,
+        roots: controller.roots,
         table_root: controller.table_root,
         bit_lines: controller.bit_lines,
         log: controller.log,
@@ -353,6 +361,26 @@ impl<'a> Draining<'a> {
         if self.battery < needs { Err(Forbidden { act, needs, has: self.battery }) } else { Ok(()) }
     }
 
+    /// Writes a MAC for each slot in `held`, which are the first ones, and their number into the register.
+    fn protect_slots(&mut self, region: ShadowRegion, held: &BTreeMap<Line, LineBytes>, macs: &dyn MacSource) {
+        let slots = held.keys().filter(|line| region.slot_of(**line).is_some()).count() as u64;
+        let mut lines: BTreeMap<Line, LineBytes> = BTreeMap::new();
+        for slot in 0..slots {
+            let (metadata, index) = region.metadata(slot);
+            let Some((bytes, of)) = held.get(&region.data(slot)).zip(held.get(&metadata)) else { continue };
+            let Some(SlotMetadata { line, stamp }) = SlotMetadata::get(of, index) else { continue };
+            let mac = macs.mac(line, bytes, Counter { major: stamp, minor: 0 });
+            let (line, place) = region.mac(slot);
+            lines.entry(line).or_insert([0; 64])[place].copy_from_slice(&mac.to_le_bytes()[..8]);
+        }
+        self.path.authenticated(slots);
+        for (line, bytes) in lines {
+            self.leave(MediaLine::data(line), &bytes, None, false);
+        }
+        self.registers.root = [0; 64];
+        self.registers.root[..8].copy_from_slice(&slots.to_le_bytes());
+    }
+
     fn leave(&mut self, media: MediaLine, bytes: &LineBytes, carries: Option<&OnChipLine>, in_the_clear: bool) {
         self.path.store(media, bytes);
         if let Some(line) = media.as_line() {
@@ -403,7 +431,11 @@ impl OnBattery for Draining<'_> {
         }
         self.check("a hash", Battery::WriteComputeOrder)?;
         let tree = self.path.codec().and_then(|codec| codec.integrity()?.shadow.as_ref());
-        let tree = tree.expect("a drain that protects the shadow cache runs on a machine that has a tree over it");
+        let tree = tree.expect("a drain that protects the shadow cache runs on a machine that can");
+        if let Some(macs) = &tree.macs {
+            self.protect_slots(region, &held, macs.as_ref());
+            return Ok(());
+        }
         let (root, hashes) = region.root(&held, tree.hash.as_ref());
         self.path.hashed(hashes);
         self.registers.root = root;

@@ -20,7 +20,7 @@ use crate::recovery::{Boot, BootStep, HeldState, IntegrityCodec, LineCodec, Medi
 use std::sync::Arc;
 use thread_local::ThreadLocal;
 
-const REGION: ShadowRegion = ShadowRegion { first: Line(256), slots: 12, memory_lines: 1 << 20 };
+const REGION: ShadowRegion = ShadowRegion { first: Line(256), slots: 12, memory_lines: 1 << 20, macs: false };
 /// The lines in the slots of the caches, four per level, all dirty. Line 1 is dirty in all levels.
 const SLOTS: [u64; 12] = [1, 2, 3, 70, 1, 2, 5, 6, 1, 5, 7, 71];
 

@@ -4,7 +4,7 @@
 //! Power may be lost again after any step: the next boot begins with [`Boot::power_lost`] and [`Boot::memory`].
 
 use super::media_writer::{MediaWriter, WriteStep};
-use super::restore::{Cached, LiveSlot, ShadowContents, last_stamp, slot_pad};
+use super::restore::{Cached, LiveSlot, ShadowContents, last_stamp, packed_slots, slot_pad};
 use super::undo::{Undo, UndoStep};
 use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media, Memory, Work};
 use crate::layout::{LogSnapshot, ShadowRegion, ShadowRegisters};
@@ -239,6 +239,7 @@ impl<'a, O: Observer> Boot<'a, O> {
             plain,
             registers: self.registers,
             root: self.path.root,
+            roots: self.path.roots.iter().map(|(place, root)| (*place, *root)).collect(),
             table_root: self.path.table_root(),
             bit_lines: Vec::new(),
         }
@@ -345,6 +346,7 @@ impl<'a, O: Observer> Boot<'a, O> {
         self.path.forget_work();
         self.path.status = self.snapshot.status;
         self.path.root = self.snapshot.root;
+        self.path.roots = self.snapshot.roots.iter().copied().collect();
         self.path.load_table(self.snapshot.table_root);
         self.path.in_the_clear.extend(&self.snapshot.plain);
         self.log.clone_from(&self.snapshot.log);
@@ -431,9 +433,15 @@ impl<'a, O: Observer> Boot<'a, O> {
     /// The slots of the shadow cache that hold a line. If a tree protects it, everything that is to be restored is read and
     /// compared with the root first, and stays on the chip until it is used.
     fn found_slots(&mut self, region: ShadowRegion, stamp: StampSource) -> Result<Vec<LiveSlot>, Alarm> {
-        let mut found = ShadowContents::read(region, stamp, &self.registers, &|line| self.fetched_raw(line));
         let tree = self.path.codec().and_then(|codec| codec.integrity()?.shadow.as_ref());
-        let Some(ShadowTree { hash, verified }) = tree else { return Ok(found.slots) };
+        if let Some(ShadowTree { macs: Some(macs), verified, .. }) = tree {
+            let checked = verified.then_some(macs.as_ref());
+            let slots = packed_slots(region, &self.registers, checked, &|line| self.fetched_raw(line));
+            self.path.authenticated(slots.as_ref().map_or(0, |slots| slots.len() as u64));
+            return slots.map_err(Alarm::ShadowMac);
+        }
+        let mut found = ShadowContents::read(region, stamp, &self.registers, &|line| self.fetched_raw(line));
+        let Some(ShadowTree { hash, verified, .. }) = tree else { return Ok(found.slots) };
         found.read_slots(region, &|line| self.fetched_raw(line));
         let (root, hashes) = region.root(&found.lines, hash.as_ref());
         self.path.hashed(hashes);

@@ -21,6 +21,11 @@ impl<O: Observer> Boot<'_, O> {
         self.path.root
     }
 
+    /// The roots, if the tree has several.
+    pub fn roots(&self) -> Vec<(TreePlace, LineBytes)> {
+        self.path.roots.iter().map(|(place, root)| (*place, *root)).collect()
+    }
+
     /// Checks `line` as a read of it would.
     ///
     /// # Errors

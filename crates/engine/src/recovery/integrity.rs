@@ -26,6 +26,8 @@ pub enum Alarm {
     TableRoot,
     /// What a boot is to restore from the shadow cache does not have the root that the register holds.
     ShadowRoot,
+    /// The MAC of this slot of the shadow cache does not match its bytes, its line and its counter.
+    ShadowMac(u64),
     /// This entry of the shadow table does not match what is stored of its block.
     Table(u64),
 }
@@ -43,6 +45,9 @@ impl Alarm {
             Alarm::TableRoot => "what was in the metadata caches does not match the root in its register".to_owned(),
             Alarm::ShadowRoot => {
                 "what is to be restored from the shadow cache does not match the root in its register".to_owned()
+            }
+            Alarm::ShadowMac(slot) => {
+                format!("the MAC of slot {slot} of the shadow cache does not match its bytes, its line and its counter")
             }
             Alarm::Table(entry) => {
                 format!("entry {entry} of the shadow table does not match what is stored of its block")
@@ -175,16 +180,19 @@ impl<'a> MediaWriter<'a> {
 
     /// Checks that the nodes above `place` vouch for it, up to the root.
     fn verify_place(&self, tree: &TreeCodec, place: TreePlace) -> Result<(), Alarm> {
-        let Some(root) = &self.root else { return Ok(()) };
+        if self.root.is_none() {
+            return Ok(());
+        }
         if self.verified.borrow().contains(&place) || self.restored.get(place).is_some() {
             return Ok(());
         }
         let Some((parent, index)) = tree.shape.parent(place) else { return Ok(()) };
-        let vouching = if parent == tree.shape.root() {
-            *root
-        } else {
-            self.verify_place(tree, parent.into())?;
-            self.tree_bytes(tree, parent.into())
+        let vouching = match self.root_at(tree, parent.into()) {
+            Some(root) => root,
+            None => {
+                self.verify_place(tree, parent.into())?;
+                self.tree_bytes(tree, parent.into())
+            }
         };
         self.tally.borrow_mut().work.hashes += 1;
         if place.level > 0 {
@@ -198,6 +206,14 @@ impl<'a> MediaWriter<'a> {
         }
         self.verified.borrow_mut().insert(place);
         Ok(())
+    }
+
+    /// The register of the root at `place`, if it is one.
+    fn root_at(&self, tree: &TreeCodec, place: TreePlace) -> Option<LineBytes> {
+        if self.roots.is_empty() {
+            return self.root.filter(|_| place == tree.shape.root().into());
+        }
+        self.roots.get(&place).copied()
     }
 
     /// The counter block or node at `place`, as it is stored.
@@ -234,9 +250,15 @@ impl<'a> MediaWriter<'a> {
         });
         let root = TreePlace::from(tree.shape.root());
         let mut computed = tree.scheme.initial(root);
+        let mut roots: BTreeMap<TreePlace, LineBytes> =
+            self.roots.keys().map(|place| (*place, tree.scheme.initial(*place))).collect();
         while !below.is_empty() {
             let mut above: BTreeMap<TreePlace, LineBytes> = BTreeMap::new();
             for (place, mut child) in below {
+                if let Some(root) = roots.get_mut(&place) {
+                    *root = child;
+                    continue;
+                }
                 let Some((parent, index)) = tree.shape.parent(place) else { continue };
                 let parent = TreePlace::from(parent);
                 let node = above.entry(parent).or_insert_with(|| tree.scheme.initial(parent));
@@ -249,11 +271,15 @@ impl<'a> MediaWriter<'a> {
             }
             if let Some(node) = above.remove(&root) {
                 computed = node;
+                roots.entry(root).and_modify(|of_forest| *of_forest = node);
             }
             below = above;
         }
         for place in stale {
             self.store(place.media(), &tree.scheme.initial(place));
+        }
+        if !self.roots.is_empty() {
+            return if self.roots == roots { Ok(()) } else { Err(Alarm::Root) };
         }
         match self.root {
             Some(root) if root != computed => Err(Alarm::Root),
@@ -427,13 +453,16 @@ impl<'a> MediaWriter<'a> {
     /// Has the nodes above `place` vouch for what is stored there, up to the root or to one in the metadata caches. What is
     /// in them needs nothing before it leaves.
     pub(super) fn climb(&mut self, tree: &TreeCodec, place: TreePlace, observer: &mut impl Observer) {
-        let Some(root) = self.root else { return };
+        if self.root.is_none() {
+            return;
+        }
         let (mut below, mut child) = (place, self.tree_bytes(tree, place));
         for (node, index) in tree.shape.path(place) {
             if self.restored.get(below).is_some() {
                 return;
             }
-            let mut parent = if node == tree.shape.root() { root } else { self.tree_bytes(tree, node.into()) };
+            let root = self.root_at(tree, node.into());
+            let mut parent = root.unwrap_or_else(|| self.tree_bytes(tree, node.into()));
             let unmarked = child;
             self.tally.get_mut().work.hashes += 1;
             let renewed = tree.vouch(&mut parent, index, below, &mut child);
@@ -449,9 +478,15 @@ impl<'a> MediaWriter<'a> {
             }
             self.change_restored(node.into(), &parent, observer);
             (below, child) = (node.into(), parent);
+            if root.is_some() {
+                break;
+            }
         }
         if tree.root_follows {
-            self.root = Some(child);
+            match self.roots.get_mut(&below) {
+                Some(root) => *root = child,
+                None => self.root = Some(child),
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use crate::layout::TreePlace;
 use crate::message::{Content, Line, LineBytes, MediaLine, Observer, Page};
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// A step of a write, or of the page re-encryption that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,8 @@ pub struct MediaWriter<'a> {
     pub in_the_clear: FxHashSet<Line>,
     /// The register of the root of the integrity tree; `None` if there is no tree.
     pub root: Option<LineBytes>,
+    /// The roots, if the tree has several.
+    pub roots: BTreeMap<TreePlace, LineBytes>,
     /// The counter blocks and nodes that were restored to the metadata caches, with the table that has them.
     pub(super) restored: Restored,
     /// Whether a boot finds counters by trial. It then takes the new major counter of a page from the status register, so
@@ -58,6 +61,7 @@ impl<'a> MediaWriter<'a> {
             register: 0,
             in_the_clear: FxHashSet::default(),
             root: None,
+            roots: BTreeMap::new(),
             restored: Restored::default(),
             recovers_counters: false,
             alarm: None,
@@ -101,6 +105,11 @@ impl<'a> MediaWriter<'a> {
     /// Counts hashes over lines of the shadow cache and the nodes above them.
     pub fn hashed(&self, hashes: u64) {
         self.tally.borrow_mut().work.hashes += hashes;
+    }
+
+    /// Counts MACs that the boot, or the battery, has computed for slots of the shadow cache.
+    pub fn authenticated(&self, macs: u64) {
+        self.tally.borrow_mut().work.macs += macs;
     }
 
     /// Counts a pad that was made for a slot of the caches.

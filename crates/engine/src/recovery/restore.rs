@@ -4,7 +4,7 @@
 use super::LineCodec;
 use crate::layout::{ShadowRegion, ShadowRegisters, SlotMetadata};
 use crate::message::{Line, LineBytes, OnChipLine, xor};
-use crate::parts::{Counter, StampSource};
+use crate::parts::{Counter, MacSource, StampSource};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -71,6 +71,47 @@ impl ShadowContents {
             self.lines.insert(region.data(slot.slot), bytes);
         }
     }
+}
+
+/// The slots of a shadow cache whose lines are packed: as many as the register says, under the counters that the last drain
+/// reserved, each compared with its MAC.
+///
+/// # Errors
+/// The first slot that does not match its MAC, or is not what the register says.
+pub(super) fn packed_slots(
+    region: ShadowRegion,
+    registers: &ShadowRegisters,
+    macs: Option<&dyn MacSource>,
+    read: &dyn Fn(Line) -> LineBytes,
+) -> Result<Vec<LiveSlot>, u64> {
+    let mut count = [0; 8];
+    count.copy_from_slice(&registers.root[..8]);
+    let first = registers.incr_counter.wrapping_sub(region.slots);
+    let mut known = (Line(u64::MAX), [0; 64], [0; 64]);
+    let mut slots = Vec::new();
+    for slot in 0..u64::from_le_bytes(count).min(region.slots) {
+        let ((line, index), (of_macs, place)) = (region.metadata(slot), region.mac(slot));
+        if known.0 != line {
+            // Two lines of metadata share a line of MACs.
+            let stored = if place.start == 0 { read(of_macs) } else { known.2 };
+            known = (line, read(line), stored);
+        }
+        let metadata = SlotMetadata::get(&known.1, index);
+        let bytes = read(region.data(slot));
+        let counter = first.wrapping_add(slot);
+        let Some(macs) = macs else {
+            let of = metadata.filter(|of| of.line < region.first);
+            slots.extend(of.map(|of| LiveSlot { slot, line: of.line, counter, verified: Some(bytes) }));
+            continue;
+        };
+        let of = metadata.filter(|of| of.stamp == counter).ok_or(slot)?;
+        let mac = macs.mac(of.line, &bytes, Counter { major: counter, minor: 0 });
+        if mac.to_le_bytes()[..8] != known.2[place] {
+            return Err(slot);
+        }
+        slots.push(LiveSlot { slot, line: of.line, counter, verified: Some(bytes) });
+    }
+    Ok(slots)
 }
 
 /// The counter of the pad of `slot`, whose metadata have this stamp; `None` if it holds nothing that is to be restored.

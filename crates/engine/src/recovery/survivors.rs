@@ -1,6 +1,6 @@
 //! What survives a power failure: the media, what the persistence domain drains to them, and registers.
 
-use crate::layout::{LogSnapshot, ShadowRegisters};
+use crate::layout::{LogSnapshot, ShadowRegisters, TreePlace};
 use crate::message::{Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, OnChipLine, Page};
 use rustc_hash::FxHashMap;
 
@@ -82,6 +82,8 @@ pub struct AdrSnapshot {
     pub registers: ShadowRegisters,
     /// The register of the root of the integrity tree; `None` if there is no tree.
     pub root: Option<LineBytes>,
+    /// The roots, if the tree has several, in the order of their places.
+    pub roots: Vec<(TreePlace, LineBytes)>,
     /// The register of the root of the tree over the shadow table, or over what was newer in the metadata caches; `None` if
     /// there is no such tree.
     pub table_root: Option<LineBytes>,
@@ -110,6 +112,8 @@ pub struct HeldState {
     pub registers: ShadowRegisters,
     /// The register of the root of the integrity tree; `None` if there is no tree.
     pub root: Option<LineBytes>,
+    /// The roots, if the tree has several, in the order of their places.
+    pub roots: Vec<(TreePlace, LineBytes)>,
     /// The register of the root of the tree over the shadow table, or over what was newer in the metadata caches; `None` if
     /// there is no such tree.
     pub table_root: Option<LineBytes>,

@@ -1,7 +1,7 @@
 //! What a battery does when power fails at the worst moment: every line of every cache in the persistence domain is dirty.
 
 use super::model::{Memory, times};
-use crate::cache;
+use crate::assembly::memory_map;
 use crate::config::Machine;
 use crate::controller;
 use crate::layout::{LineTree, ShadowRegion};
@@ -14,7 +14,7 @@ pub fn work(design: &Design, memory: &Memory) -> Option<Work> {
     let drain = design.drain()?;
     let CrashDrain::Parts(parts) = drain else { return None };
     let slots = memory.dirty_slots;
-    let lines = ShadowRegion { first: Line(0), slots, memory_lines: memory.lines }.lines();
+    let lines = ShadowRegion { first: Line(0), slots, memory_lines: memory.lines, macs: memory.slot_macs }.lines();
     let data = |data: u64| Work { writes: Lines { data, ..Lines::default() }, ..Work::default() };
     let mut work = match parts.path {
         DrainPath::InPlace | DrainPath::InTheClear => data(slots),
@@ -22,7 +22,9 @@ pub fn work(design: &Design, memory: &Memory) -> Option<Work> {
         DrainPath::EncryptToShadow => Work { pads: slots, ..data(lines) },
         DrainPath::ToShadow => data(lines),
     };
-    if drain.shadow_integrity() != ShadowIntegrity::None {
+    if memory.slot_macs {
+        work.macs += slots;
+    } else if drain.shadow_integrity() != ShadowIntegrity::None {
         work.hashes += LineTree::hashes(lines);
     }
     if drain.drains_counters() && design.has_counter_cache() {
@@ -37,7 +39,7 @@ impl Memory {
     pub fn on_cores(self, design: &Design, machine: &Machine, cores: u16) -> Self {
         let store = design.encryption.map_or(CounterStore::Region, |parts| parts.store);
         let (sets, ways) = controller::metadata_shape(machine, store, cores).counters;
-        let dirty_slots = design.drain().map_or(0, |_| cache::data_slots(machine, cores, design.cache_pads));
+        let dirty_slots = memory_map::drained_slots(machine, cores, design);
         Self { dirty_slots, slots: [sets * ways, self.slots[1]], ..self }
     }
 

@@ -2,7 +2,7 @@
 //! arithmetic alone. `docs/recovery.md` has the argument for each step; the tests hold the figures equal to the counted work
 //! of a real boot.
 
-use crate::cache;
+use crate::assembly::memory_map;
 use crate::config::{Geometry, Machine};
 use crate::controller;
 use crate::layout::{
@@ -46,6 +46,8 @@ pub struct Memory {
     pub dirty_slots: u64,
     /// Whether a tree over the shadow cache protects it.
     pub shadow_tree: bool,
+    /// Whether the slots of the shadow cache have MACs.
+    pub slot_macs: bool,
     /// Lines of a bucket of the hardware's log that have headers, and that have old bytes; buckets; lines of metadata.
     pub log: Option<Log>,
     /// Whether a boot finds the global counter by reading all counters.
@@ -92,8 +94,10 @@ impl Memory {
             sets: caches.sets(),
             stop_loss: u64::from(config.stop_loss),
             slots: [Some(caches.counters), caches.separate].map(|shape| shape.map_or(0, |(sets, ways)| sets * ways)),
-            dirty_slots: design.drain().map_or(0, |_| cache::data_slots(machine, 1, design.cache_pads)),
-            shadow_tree: design.drain().is_some_and(|drain| drain.shadow_integrity() != ShadowIntegrity::None),
+            dirty_slots: memory_map::drained_slots(machine, 1, design),
+            shadow_tree: design.drain().is_some_and(|drain| drain.shadow_integrity() != ShadowIntegrity::None)
+                && !memory_map::has_slot_macs(design),
+            slot_macs: memory_map::has_slot_macs(design),
             log,
             scans_counters: global && survival.global_counter == GlobalCounterSurvives::AsScanned,
         }
@@ -336,10 +340,11 @@ fn undo(memory: &Memory) -> Vec<Sweep> {
 /// decrypted; into memory, each is then written.
 fn restore_shadow(memory: &Memory, into: RestoreInto) -> Vec<Sweep> {
     let slots = memory.dirty_slots;
-    let region = ShadowRegion { first: Line(0), slots, memory_lines: memory.lines };
+    let region = ShadowRegion { first: Line(0), slots, memory_lines: memory.lines, macs: memory.slot_macs };
     let lines = if slots > 0 { region.lines() } else { 0 };
     let hashes = if memory.shadow_tree { LineTree::hashes(lines) } else { 0 };
-    let read = Work { pads: slots, hashes, ..reads(Lines { data: lines, ..Lines::default() }) };
+    let macs = if memory.slot_macs { slots } else { 0 };
+    let read = Work { pads: slots, hashes, macs, ..reads(Lines { data: lines, ..Lines::default() }) };
     let first = Line(memory.lines.saturating_sub(lines));
     let written = match into {
         RestoreInto::Memory => times(memory.line_write(), slots),

@@ -5,7 +5,7 @@ use super::model::Memory;
 use crate::cache;
 use crate::config::{GlobalRegister, Machine};
 use crate::message::LINE_BYTES;
-use crate::parts::{Choice, Design, Domain, GroupCommit, RegisterName, WriteQueues};
+use crate::parts::{Choice, Design, Domain, GroupCommit, RegisterName, TreeRoots, WriteQueues};
 use serde::Serialize;
 use strum::VariantArray;
 
@@ -40,11 +40,12 @@ pub struct OnChip {
 pub fn on_chip(design: &Design, machine: &Machine, cores: u16) -> Vec<OnChip> {
     let mut items = queues(design, machine);
     items.extend(RegisterName::VARIANTS.iter().filter_map(|&name| {
-        let bytes = register_bytes(name, machine);
+        let roots = if name == RegisterName::IntegrityRoot { forest_bytes(design, machine) } else { None };
+        let bytes = roots.unwrap_or_else(|| register_bytes(name, machine));
         let kept = kept(design.registers.domain(name), machine)?;
         (bytes > 0).then(|| OnChip { item: name.name().replace('-', " "), kept, bytes })
     }));
-    if design.drain().is_some() {
+    if design.caches_persist() {
         let slots = cache::data_slots(machine, cores, design.cache_pads);
         items.push(OnChip { item: "caches".into(), kept: Kept::Battery, bytes: slots * (LINE_BYTES + ADDRESS) });
         if design.has_counter_cache() {
@@ -63,6 +64,12 @@ pub fn on_chip(design: &Design, machine: &Machine, cores: u16) -> Vec<OnChip> {
     items
 }
 
+/// Bytes of the roots of a forest, each with its place; `None` if there is one root.
+fn forest_bytes(design: &Design, machine: &Machine) -> Option<u64> {
+    let several = design.integrity?.tree?.roots != TreeRoots::One;
+    several.then(|| u64::from(machine.integrity.forest_roots) * (LINE_BYTES + ADDRESS))
+}
+
 /// The write pending queue, and the registers beside it that hold what of one write finds no entry: its counter block, its
 /// line of MACs, the nodes that persist with it, and the lines of the shadow table that name the block and its nodes.
 fn queues(design: &Design, machine: &Machine) -> Vec<OnChip> {
@@ -71,8 +78,8 @@ fn queues(design: &Design, machine: &Machine) -> Vec<OnChip> {
     let queue =
         |item: &str, lines: u64, bytes: u64| OnChip { item: item.into(), kept: Kept::Adr, bytes: lines * bytes };
     let line = LINE_BYTES + ADDRESS;
-    let mut items =
-        vec![queue("write pending queue", u64::from(config.wpq_entries), layout.transfer_bytes() + ADDRESS)];
+    let entries = design.minor_unit().map_or(config.wpq_entries, |unit| unit.entries(config.wpq_entries));
+    let mut items = vec![queue("write pending queue", u64::from(entries), layout.transfer_bytes() + ADDRESS)];
     if design.encryption.is_some_and(|parts| parts.queues == WriteQueues::DataAndCounter) {
         items.push(queue("counter write queue", u64::from(config.counter_wpq_entries), line));
     }

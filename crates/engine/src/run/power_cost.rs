@@ -121,7 +121,13 @@ fn parts(
     if let Some(region) = region.filter(|_| drain.shadow_integrity() != ShadowIntegrity::None) {
         // A hash of a line runs AES over all of it.
         let hashed = |hashes: u64| hashes * LINE_BYTES;
-        let [all, dirty] = [LineTree::hashes(region.lines()), hashes(region, &held.dirty)].map(hashed);
+        let hashes = if region.macs {
+            // A MAC of each slot.
+            [region.slots, held.dirty.len() as u64]
+        } else {
+            [LineTree::hashes(region.lines()), hashes(region, &held.dirty)]
+        };
+        let [all, dirty] = hashes.map(hashed);
         parts.push(part("hashes", all, dirty, eadr.aes_pj_per_byte / 1e3));
     }
     parts

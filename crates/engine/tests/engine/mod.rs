@@ -2,6 +2,7 @@
 
 pub mod common;
 
+mod accepted_writes;
 mod attacks;
 mod controller_calls;
 mod controller_timing;

@@ -20,8 +20,8 @@ use crate::message::{CoreId, Line};
 pub(super) struct Evidence<'a> {
     pub lines: &'a Lines,
     pub durable: &'a Durable,
-    /// Whether the caches are in the persistence domain.
-    pub eadr: bool,
+    /// Whether lines leave on battery, so that what a boot finds of them counts.
+    pub drains: bool,
     pub shadow: Option<&'a ShadowCache>,
 }
 
@@ -161,7 +161,7 @@ pub(super) fn line_rule(evidence: &Evidence<'_>, transactions: Option<&Transacti
     let stage = stage_of(transactions, record.role);
     let history = &record.history;
     let duty = match (history.later.is_empty(), history.covered_at) {
-        (true, _) if evidence.eadr && history.stored_at.is_some() => format!(
+        (true, _) if evidence.drains && history.covered_at.is_none() && history.stored_at.is_some() => format!(
             "The caches are in the persistence domain, so what was last stored to it (event {}) must be readable",
             history.stored_at.unwrap_or(0)
         ),
@@ -248,7 +248,7 @@ fn unreadable_log(evidence: &Evidence<'_>, core: CoreId) -> Option<Id> {
     let lines = evidence.lines;
     let wrong = |id: &Id| {
         let record = lines.record(*id);
-        let found = if evidence.eadr { record.booted() } else { &record.durable.plain };
+        let found = if evidence.drains { record.booted() } else { &record.durable.plain };
         let history = &record.history;
         record.role == Role::Log(core) && *found != history.covered && !history.later.contains(found)
     };

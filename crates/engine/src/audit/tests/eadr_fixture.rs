@@ -2,14 +2,14 @@
 //! hand.
 
 use super::fixture::{KEY, Populated, crypt};
-use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, EadrFacts, ProgramFacts};
+use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, DrainFacts, ProgramFacts};
 use crate::layout::{ShadowRegion, ShadowRegisters};
 use crate::message::{CounterBlock, DrainedWrite, Line, LineBytes, MediaLine, Observer};
 use crate::parts::{LineAtomicity, StampSource};
 use std::sync::Arc;
 
 /// Two lines of metadata, the second of which describes two slots.
-pub const REGION: ShadowRegion = ShadowRegion { first: Line(1_000), slots: 6, memory_lines: 1 << 20 };
+pub const REGION: ShadowRegion = ShadowRegion { first: Line(1_000), slots: 6, memory_lines: 1 << 20, macs: false };
 pub const REGISTERS: ShadowRegisters = ShadowRegisters { incr_counter: 1, boot_counter: 1, consumed: 0, root: [0; 64] };
 /// Lines that are populated with 0x11.
 pub const OLD: [Line; 2] = [Line(64), Line(128)];
@@ -39,7 +39,7 @@ pub fn setup(shadow: Option<StampSource>, program: Option<ProgramFacts>) -> Audi
         line_atomic: LineAtomicity::Every,
         secret: true,
         status_survives: true,
-        eadr: Some(EadrFacts { shadow: shadow.map(|source| (REGION, source)) }),
+        drain: Some(DrainFacts { caches: true, shadow: shadow.map(|source| (REGION, source)) }),
         program,
     }
 }

@@ -256,7 +256,7 @@ impl Machine {
             line_atomic,
             secret: true,
             status_survives,
-            eadr: None,
+            drain: None,
             program,
         }
     }

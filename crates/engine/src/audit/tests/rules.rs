@@ -326,7 +326,7 @@ fn unencrypted_memory_is_judged_too() {
         line_atomic: LineAtomicity::Every,
         secret: false,
         status_survives: false,
-        eadr: None,
+        drain: None,
         program: None,
     });
     auditor.stored(0, 0, Line(3), 0, &[5; 8]);

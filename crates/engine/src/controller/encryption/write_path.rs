@@ -26,6 +26,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if !metadata && !matches!(origin, Origin::Reencryption(_) | Origin::Turn(_)) {
             self.memory.observer.write_arrived(self.memory.queue.now(), line, &write.plaintext());
         }
+        if self.awaits_acceptance(slot) {
+            return;
+        }
         // A re-encrypted line goes before writes that wait for its done bit, but not before a write that is already
         // encrypted with the old counter.
         let behind = match origin {

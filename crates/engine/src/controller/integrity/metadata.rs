@@ -26,6 +26,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         });
         if let Some((shape, _)) = looked_up {
             for (node, _) in shape.path(TreePlace::leaf(self.engine.counters.block(line))).take(levels) {
+                if self.engine.is_root(node) {
+                    break;
+                }
                 awaits += u8::from(!self.vouching_node(node, MetadataWaiter::Write(slot)));
             }
         }
@@ -52,8 +55,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
 
     fn begin_authentication(&mut self, slot: u32) {
         let now = self.memory.now();
+        let block = self.engine.counters.block(self.memory.writes[slot].line);
+        let levels = self.engine.way_to_root(TreePlace::leaf(block)).count();
         let integrity = self.engine.integrity.as_mut().expect("only what protects integrity authenticates");
-        let at = integrity.authenticated_at(now);
+        let at = integrity.authenticated_at(now, levels);
         self.memory.queue.schedule(at, ControllerEvent::Authenticated { slot });
     }
 
@@ -196,8 +201,12 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
                 self.keep_node(below, child);
             }
             (below, child) = (node.into(), parent);
+            if self.engine.is_root(node) {
+                break;
+            }
         }
-        self.set_root(child);
+        self.set_root(below, child);
+        self.root_used(below);
     }
 
     /// The node at `place` has changed: it is in the cache, and persists if it is one of those that do.
@@ -218,7 +227,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let mut parent = self.trusted_node(node);
         let counted = self.vouch(&mut parent, index, place, block);
         if self.engine.tree().is_some_and(|tree| tree.shape.root() == node) {
-            return self.set_root(parent);
+            return self.set_root(node.into(), parent);
         }
         let media = MediaLine::node(node);
         self.put_in_metadata_cache(media, parent, true);
@@ -229,10 +238,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         }
     }
 
-    fn set_root(&mut self, root: LineBytes) {
+    fn set_root(&mut self, place: TreePlace, root: LineBytes) {
         let kept = self.engine.tree().is_some_and(|tree| tree.parts.root_update == RootUpdate::Never);
         if let Some(integrity) = self.engine.integrity.as_mut().filter(|_| !kept) {
-            integrity.root = root;
+            match &mut integrity.forest {
+                Some(forest) => forest.set(place, root),
+                None => integrity.root = root,
+            }
         }
     }
 

@@ -31,8 +31,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Whether `node`, which is to vouch for something, is the root or in its cache; if not, it is fetched, and then
     /// `waiter` is informed.
     pub fn vouching_node(&mut self, node: TreeNode, waiter: MetadataWaiter) -> bool {
-        let root = self.engine.tree().map(|tree| tree.shape.root());
-        root == Some(node) || self.metadata_cached(MediaLine::node(node), waiter)
+        self.engine.is_root(node) || self.metadata_cached(MediaLine::node(node), waiter)
     }
 
     /// Reads the nodes from `node` up that are not on the chip, for a block that leaves at once and does not wait for them: what
@@ -136,8 +135,14 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
 
     /// The newest copy of `node`: the root's register, in its cache, elsewhere on the chip, or on the media.
     pub fn newest_node(&mut self, node: TreeNode) -> LineBytes {
+        let forest = self.engine.integrity.as_ref().and_then(|integrity| integrity.forest.as_ref());
+        if let Some(root) = forest.and_then(|forest| forest.root(node.into())) {
+            return root;
+        }
         match &self.engine.integrity {
-            Some(integrity) if self.engine.tree().is_some_and(|tree| tree.shape.root() == node) => integrity.root,
+            Some(integrity) if forest.is_none() && self.engine.tree().is_some_and(|tree| tree.shape.root() == node) => {
+                integrity.root
+            }
             _ => self.newest_metadata(MediaLine::node(node)),
         }
     }

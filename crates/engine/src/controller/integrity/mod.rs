@@ -2,6 +2,7 @@
 //! and the circuits that compute MACs and hashes. When they have computed what a write needs, nothing has changed yet:
 //! the event that admits the write changes MAC, nodes and root together (`metadata.rs`).
 
+pub(super) mod forest;
 pub(super) mod metadata;
 pub(super) mod metadata_fetch;
 pub(super) mod recovery_records;
@@ -17,6 +18,7 @@ use crate::kernel::{Ps, Slab, ns_to_ps};
 use crate::layout::{MetadataShape, TreePlace, TreeShape};
 use crate::message::{Line, LineBytes, MacBlock, MediaLine, TreeNode};
 use crate::parts::{Counter, CounterVerification, MacWrite, TreeLeaves, TreeOrder, TreePersistence, TreeUpdate};
+use forest::Forest;
 use shadow_table::Table;
 use stale_blocks::StaleBlocks;
 
@@ -28,6 +30,8 @@ pub(super) struct Integrity {
     pub separate: Option<MetadataCache>,
     /// The root against which nodes are verified; zeros if there is no tree.
     pub root: LineBytes,
+    /// The roots, if there are several.
+    pub forest: Option<Forest>,
     /// The root of the counter blocks that have persisted, if it is updated by a shortcut past the nodes between.
     pub shortcut: LineBytes,
     pub fetches: Slab<MetadataFetch>,
@@ -59,6 +63,7 @@ impl Integrity {
         Self {
             separate,
             root,
+            forest: parts.tree.as_ref().and_then(|tree| Forest::new(tree, config.forest_roots as usize)),
             shortcut: root,
             fetches: Slab::default(),
             fetching: Vec::with_capacity(32),
@@ -144,12 +149,12 @@ impl Integrity {
         self.circuit(now, self.hash_latency)
     }
 
-    /// When the MAC of a write and its way up the tree, which can begin now, are computed.
-    pub fn authenticated_at(&mut self, now: Ps) -> Ps {
+    /// When the MAC of a write and its way up the tree, which can begin now, are computed. `levels`: nodes on that way.
+    pub fn authenticated_at(&mut self, now: Ps, levels: usize) -> Ps {
         let mac = self.circuit(now, self.mac_latency);
-        let Some(TreeParts { parts, shape, .. }) = self.parts.tree.as_ref() else { return mac };
+        let Some(TreeParts { parts, .. }) = self.parts.tree.as_ref() else { return mac };
         let way = match parts.update {
-            TreeUpdate::Eager => Ps::from(shape.top()) * self.hash_latency,
+            TreeUpdate::Eager => levels as Ps * self.hash_latency,
             // The node above the block, when the block leaves. The entry of a table and the nodes above it, at once.
             TreeUpdate::Lazy => {
                 let table = self.table.as_ref().map(Table::levels_with_change);
@@ -208,9 +213,24 @@ impl EncryptionEngine {
         self.tree().is_some_and(|tree| tree.parts.verification == CounterVerification::OnFill)
     }
 
-    /// The node that vouches for `place`, and the place in it; `None` for the root, or without a tree.
+    /// The node that vouches for `place`, and the place in it; `None` for a root, or without a tree.
     pub fn parent_of(&self, place: TreePlace) -> Option<(TreeNode, usize)> {
-        self.tree()?.shape.parent(place)
+        let integrity = self.integrity.as_ref()?;
+        let is_root = integrity.forest.as_ref().is_some_and(|forest| forest.has(place));
+        integrity.parts.tree.as_ref()?.shape.parent(place).filter(|_| !is_root)
+    }
+
+    /// Whether `node` is a root.
+    pub fn is_root(&self, node: TreeNode) -> bool {
+        match self.integrity.as_ref().and_then(|integrity| integrity.forest.as_ref()) {
+            Some(forest) => forest.has(node.into()),
+            None => self.tree().is_some_and(|tree| tree.shape.root() == node),
+        }
+    }
+
+    /// The nodes from the one above `place` to the root above it, each with the place of its child on this way.
+    pub fn way_to_root(&self, place: TreePlace) -> impl Iterator<Item = (TreeNode, usize)> {
+        std::iter::successors(self.parent_of(place), move |(node, _)| self.parent_of(TreePlace::from(*node)))
     }
 
     /// When a hash that can begin now is computed.

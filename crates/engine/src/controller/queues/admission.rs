@@ -119,26 +119,29 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     fn fits(&self, claim: Claim) -> bool {
         match claim {
             Claim::Data(slot) => {
-                let own = usize::from(self.merges_data(slot).is_none());
-                self.fits_group(own, self.metadata_with_data(slot))
+                let data = usize::from(self.merges_data(slot).is_none());
+                self.fits_group(self.has_entry(slot), data, self.metadata_with_data(slot))
             }
             Claim::CounterFollows { slot, ready } => {
-                self.fits_group(1, if ready { self.metadata_with_data(slot) } else { 0 })
+                self.fits_group(0, 1, if ready { self.metadata_with_data(slot) } else { 0 })
             }
-            Claim::CounterOf(_) => self.fits_group(0, 1 + self.nodes_with_counter()),
+            Claim::CounterOf(_) => self.fits_group(0, 0, 1 + self.nodes_with_counter()),
             Claim::Pair(slot) => {
-                let own = usize::from(self.merges_data(slot).is_none());
-                self.fits_group(own, 1 + self.metadata_with_data(slot) + self.nodes_with_counter())
+                let data = usize::from(self.merges_data(slot).is_none());
+                let metadata = 1 + self.metadata_with_data(slot) + self.nodes_with_counter();
+                self.fits_group(self.has_entry(slot), data, metadata)
             }
             Claim::DataThenCached(slot) => {
-                let own = usize::from(self.merges_data(slot).is_none());
+                let data = usize::from(self.merges_data(slot).is_none());
                 let id = self.engine.counters.block(self.memory.writes[slot].line);
-                self.fits_group(own, self.metadata_with_data(slot) + self.entries_of(MediaLine::counter(id)))
+                let metadata = self.metadata_with_data(slot) + self.entries_of(MediaLine::counter(id));
+                self.fits_group(self.has_entry(slot), data, metadata)
             }
             Claim::Eviction => {
                 let oldest = self.next_eviction().map(|place| self.memory.admission.evictions[place].media);
                 // Beside a shadow table it must leave in the event that evicts it: the registers hold it.
-                oldest.is_some_and(|media| self.engine.leaves_at_once() || self.fits_group(0, self.entries_of(media)))
+                oldest
+                    .is_some_and(|media| self.engine.leaves_at_once() || self.fits_group(0, 0, self.entries_of(media)))
             }
             Claim::Counter(claim) => {
                 let media = MediaLine::counter(self.claimed_block(claim));
@@ -148,15 +151,16 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
                     CounterClaim::Pair(slot) => self.metadata_with_data(slot),
                     CounterClaim::Writeback(_) => 0,
                 };
-                nothing_to_write || self.fits_group(0, with_data + self.entries_of(media))
+                nothing_to_write || self.fits_group(0, 0, with_data + self.entries_of(media))
             }
         }
     }
 
-    /// Whether so many entries of data and of metadata are free, or registers hold what finds none.
-    fn fits_group(&self, data: usize, metadata: usize) -> bool {
+    /// Whether so many entries of data and of metadata are free, or registers hold what finds none. `own` entries of data are
+    /// those of the write itself.
+    fn fits_group(&self, own: usize, data: usize, metadata: usize) -> bool {
         let banks = &self.memory.banks;
-        let (free, free_apart) = (banks.free(false), banks.free(true));
+        let (free, free_apart) = (banks.room(false, own), banks.free(true));
         let [data, metadata] = if banks.wpq.registers { [data.min(1), metadata.min(1)] } else { [data, metadata] };
         match (banks.wpq.has_separate_queues(), banks.wpq.registers) {
             (true, _) => free >= data && free_apart >= metadata,
@@ -410,6 +414,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Puts the data of write `slot` into its queue and frees its staging register.
     fn append_data(&mut self, slot: u32, ready: bool) {
         self.memory.account_occupancy();
+        self.take_over_entry(slot);
         let cipher = self.engine.cipher_of(self.memory.writes[slot].origin);
         if cipher == Cipher::Resident {
             self.take_from_caches(slot);
@@ -476,15 +481,15 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
 
     /// Completes the write in `slot`, which is in the persistence domain.
     pub fn finish_write(&mut self, slot: u32) {
-        let Write { line, origin, core, .. } = self.memory.writes[slot];
+        let Write { line, origin, core, accepted, .. } = self.memory.writes[slot];
         self.memory.writes.finish(slot);
         if let Some(next) = core.and_then(|core| self.engine.pair_order.queued(core, slot)) {
             self.memory.writes.start(next);
         }
         match origin {
-            Origin::Caches(token) | Origin::Rested(token) => {
-                self.memory.acknowledge(token);
-            }
+            // It has been acknowledged, unless that waits until the line is written.
+            Origin::Caches(_) if accepted && !self.memory.banks.acknowledges_written => {}
+            Origin::Caches(token) | Origin::Rested(token) => self.memory.acknowledge(token),
             Origin::Reencryption(_) => {
                 self.engine.rsr.under_way -= 1;
                 self.memory.next(ControllerEvent::ReencryptStep);

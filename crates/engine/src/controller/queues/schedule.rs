@@ -101,10 +101,15 @@ impl Banks {
 
     /// Number of entries for counter blocks or for data that a write may take now.
     pub fn free(&self, counter: bool) -> usize {
+        self.room(counter, 0)
+    }
+
+    /// As [`Self::free`], for a write that has `own` entries of data already.
+    pub fn room(&self, counter: bool, own: usize) -> usize {
         if self.conventions.turns_writes_away && !self.policy.takes_writes() {
             return 0;
         }
-        let free = self.wpq.free(counter);
+        let free = self.wpq.room(counter, own);
         if self.conventions.shared_queue { free.saturating_sub(self.reads.queues.len()) } else { free }
     }
 

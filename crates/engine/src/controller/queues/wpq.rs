@@ -92,6 +92,11 @@ impl Room {
         }
     }
 
+    /// The same with so many entries, of which draining begins and ends at most at this many.
+    pub fn with_entries(self, entries: usize) -> Self {
+        Self { entries, high: self.high.min(entries), low: self.low.min(entries.saturating_sub(1)) }
+    }
+
     /// The machine's entries for counters, if they have separate ones.
     pub fn counters(config: &config::Controller) -> Self {
         Self {
@@ -155,9 +160,26 @@ impl Wpq {
 
     /// Number of free entries for counter blocks or for data.
     pub fn free(&self, counter: bool) -> usize {
+        self.room(counter, 0)
+    }
+
+    /// Number of free entries of a kind if `own` of those in use are free, too.
+    pub fn room(&self, counter: bool, own: usize) -> usize {
         let kind = self.kind(counter);
         // Registers beside the queue may hold more than it has entries.
-        self.rooms[kind].map_or(0, |room| room.entries.saturating_sub(self.used[kind]))
+        self.rooms[kind].map_or(0, |room| (room.entries + own).saturating_sub(self.used[kind]))
+    }
+
+    /// Takes an entry for data whose write is not encrypted yet: draining cannot move it.
+    pub fn reserve(&mut self) {
+        self.used[0] += 1;
+        self.unready += 1;
+    }
+
+    /// Gives that entry back.
+    pub fn unreserve(&mut self) {
+        self.used[0] -= 1;
+        self.unready -= 1;
     }
 
     /// Whether so many entries of one kind are ready that draining must begin.

@@ -52,6 +52,25 @@ impl Writes {
         }
     }
 
+    /// Handles the arrival of the write in `slot`, which starts when it has been accepted.
+    pub fn arrive_unaccepted(&mut self, slot: u32) {
+        self.arrivals += 1;
+        self.slots[slot].arrival = self.arrivals;
+        self.slots[slot].stage = Stage::Unaccepted;
+        self.activate(slot);
+    }
+
+    /// Starts the write in `slot`, which has been accepted, unless another one of its line has been before it.
+    pub fn start_accepted(&mut self, slot: u32) {
+        let line = self.slots[slot].line;
+        let waits = |other: u32| other == slot || self.slots[other].stage == Stage::Unaccepted;
+        if self.lines.oldest_first(line.0).all(waits) {
+            self.start(slot);
+        } else {
+            self.slots[slot].stage = Stage::BehindSameLine;
+        }
+    }
+
     fn activate(&mut self, slot: u32) {
         self.active.push(0, slot);
         self.lines.add(slot, self.slots[slot].line.0);

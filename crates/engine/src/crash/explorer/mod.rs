@@ -116,7 +116,7 @@ pub struct Explorer<'a> {
     next_pads: NextPads,
     at_point: bool,
     last_point_recovered: bool,
-    /// Whether caches persist, so that a crash point is judged by what leaves them.
+    /// Whether lines leave on battery, so that a crash point is judged by them.
     drains: bool,
     /// Whether reads are verified, so that every new state is booted and verified.
     verifies: bool,

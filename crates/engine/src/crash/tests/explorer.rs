@@ -135,7 +135,7 @@ fn without_a_promise_of_secrecy_new_data_asks_for_no_boot() {
         line_atomic: LineAtomicity::None,
         secret: false,
         status_survives: true,
-        eadr: None,
+        drain: None,
         program: None,
     });
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0);

@@ -2,7 +2,7 @@
 
 use super::{run, survivors};
 use crate::audit::tests::fixture::{Machine, ProgramFault, WriteStyle, undo_pair};
-use crate::audit::{AuditSetup, Auditor, CounterLayout, EadrFacts, Rule, Violation};
+use crate::audit::{AuditSetup, Auditor, CounterLayout, DrainFacts, Rule, Violation};
 use crate::crash::explorer::nested::Nested;
 use crate::crash::*;
 use crate::layout::Coverage;
@@ -158,7 +158,7 @@ fn persistent_caches_are_judged_when_what_leaves_them_is_told_and_a_refusing_bat
         line_atomic: LineAtomicity::Every,
         secret: false,
         status_survives: true,
-        eadr: Some(EadrFacts { shadow: None }),
+        drain: Some(DrainFacts { caches: true, shadow: None }),
         program: None,
     });
     let mut explorer = Explorer::new(auditor, CrashPlan::All, 0).drains(true);
