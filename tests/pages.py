@@ -38,6 +38,7 @@ EXAMPLE_TRANSACTIONS = 20
 SECTIONS: Mapping[tuple[str, str], str] = {
     ("crash", "--at-event"): "crash.md#what-a-crash-point-is",
     ("crash", "--attack"): "integrity.md#the-attacker",
+    ("crash", "--beside"): "crash.md#two-designs-under-one-handle",
     ("crash", "--by-line"): "crash.md#which-lines-explain-the-failures",
     ("crash", "--explore"): "crash.md#other-schedules-and-every-legal-state",
     ("crash", "--fault"): "crash.md#a-mechanism-that-is-switched-off",
