@@ -174,7 +174,7 @@ def test_the_page_opens_at_the_smallest_run_that_fails(tmp_path: Path) -> None:
     leak, lost = (document["violations"][0] | change for change in ({"rule": "pad_reuse", "crash_event": 90}, {}))
     assert opened(violations=[lost, leak]) == 517, "the first one"
     assert opened(violations=[leak]) == 90
-    assert opened(violations=[]) == 2, "the middle of the beginning: nothing happens in it"
+    assert opened(violations=[]) == 2, "data becomes durable"
     shape = {"transactions": 1, "tx_size": 64, "footprint": 4096, "cores": 1, "schedule": 0, "nested_event": None}
     found = {"explanation": "", "reproduce": "", "tried": 3, "minimal": True, **shape}
     leaks, loses = ({"rule": "pad_reuse", "crash_event": 17, **found}, {"rule": "line", "crash_event": 31, **found})
@@ -414,9 +414,9 @@ def test_every_mark_says_what_it_is(opened: Explorer, page: Path) -> None:
         opened.fits()
     tab.mouse.move(lanes["x"] + lanes["width"] / 2, lanes["y"] + lanes["height"] - 5)
     assert tab.locator("#tip").is_hidden()
-    mark = tab.locator("#lanes rect.mark").first.bounding_box()
-    assert mark is not None
-    tab.mouse.move(mark["x"] + 1, mark["y"] + 3)
+    first = tab.locator("#lanes rect.mark").first.bounding_box()
+    assert first is not None
+    tab.mouse.move(first["x"] + 1, first["y"] + 3)
     assert tab.locator("#tip").inner_text().split("\n") == [
         "event 1, 0 ns, core 0",
         "transaction begins: transaction 0",
@@ -531,3 +531,51 @@ def test_the_command_shows_a_design_beside_and_refuses_what_it_cannot(cli: Cli, 
         (("crash", "secpm", "queue", "--beside", "wat", "--out", str(tmp_path)), "design 'wat' does not exist"),
     ):
         assert sentence in cli(*words).refusal
+
+
+def _bytes(tab: Page, design: int = 0) -> dict[str, bytes]:
+    """The rows of bytes of the chosen line, in their order; those of the boot begin with "boot"."""
+    body = tab.locator(f"#design-{design} .bytes-body")
+    script = "it => [...it.children].map(row => [row.tagName, row.firstChild.firstChild?.data ?? row.textContent, "
+    script += "row.querySelector('code')?.textContent])"
+    found, group = {}, ""
+    for kind, name, dump in body.evaluate(script):
+        if kind == "P":
+            group = "boot: " if "power failure" in name else ""
+        else:
+            found[group + name] = bytes.fromhex(dump)
+    return found
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(left ^ right for left, right in zip(one, other, strict=True))
+
+
+@pytest.mark.browser
+def test_plaintext_pad_and_ciphertext_of_the_line_are_shown(browser: Browser, pair: Path) -> None:
+    shown = Explorer(browser, pair, 1280, "light")
+    tab = shown.tab
+    lost, kept = _bytes(tab, 0), _bytes(tab, 1)
+    written = ["plaintext", "⊕ pad of counter 0.1", "= ciphertext"]
+    assert list(lost) == [*written, "boot: durable ciphertext", "boot: a boot finds"]
+    assert list(kept) == [*written, "boot: durable ciphertext", "boot: ⊕ pad of counter 0.1", "boot: = a boot finds"]
+    for rows in (lost, kept):
+        assert {len(row) for row in rows.values()} == {64}
+        assert _xor(rows[written[0]], rows[written[1]]) == rows[written[2]] == rows["boot: durable ciphertext"]
+        assert len(set(rows[written[1]])) > 20, "a pad looks random"
+    assert lost["plaintext"] == kept["plaintext"] != bytes(64), "it is the same program"
+    assert lost["boot: a boot finds"] == bytes(64), "its counter says never written"
+    assert kept["boot: = a boot finds"] == kept["plaintext"]
+    assert "are not those written" in tab.inner_text("#design-0 .bytes")
+    assert tab.locator("#design-0 .bytes .other").count() == sum(byte != 0 for byte in lost["plaintext"])
+    assert "the bytes that were written" in tab.inner_text("#design-1 .bytes")
+    tab.goto(pair.as_uri() + "#event=111&line=0x0")
+    assert list(_bytes(tab)) == ["plaintext", "boot: a boot finds"], "nothing is durable before event 113"
+    shown.close()
+
+
+@pytest.mark.browser
+def test_memory_that_holds_plaintext_has_no_pads(open_page: OpenPage, tmp_path: Path) -> None:
+    tab = open_page(cp.write_crash_page(cp.crash("unencrypted", "queue", transactions=4), tmp_path)).tab
+    assert list(_bytes(tab)) == ["written", "boot: a boot finds"]
+    assert "not at all: memory holds plaintext" in tab.inner_text(".story")

@@ -30,7 +30,7 @@ function model(document, index) {
   for (const point of scene.points)
     for (const change of point.lines || [])
       design.rows[change[0]].push({ n: point.n, state: change[1], durable: change[2], data: change[3], inFlight: change[4],
-        wrong: change[5], restored: change[6] });
+        wrong: change[5], restored: change[6], bytes: scene.contents[change[7]] });
   design.fences = scene.marks.filter(mark => mark.kind === "fence complete");
   design.rounds = new Map();
   return design;
@@ -114,22 +114,6 @@ function storyOf(design, address, n) {
   const row = rowAt(design, place, n);
   const lost = row && row.wrong && rounds.findLast(round => round.fence && round.fence.n <= n);
   return lost || rounds.findLast(begun) || rounds[0] || null;
-}
-
-/* Whether the program may rely on something that it has stored to the line in the window. */
-function promised(design, address, n) {
-  return roundsOf(design, address).some(round => {
-    const store = round.stores[0];
-    const promise = design.persistent ? store : store ? round.fence : round.durable;
-    return promise !== undefined && promise.n <= n;
-  });
-}
-
-/* What a boot finds in a line, in a few words. */
-function found(design, address, row, n) {
-  if (row.state !== 0) return design.scene.states[row.state];
-  if (promised(design, address, n)) return design.persistent ? "as stored" : "as flushed";
-  return design.first === 1 ? "as before the run" : `as before event ${design.first}`;
 }
 
 const counterText = (design, counter) => counter === null || counter === undefined ? "none"

@@ -27,8 +27,6 @@ def render(axis: Axis) -> str:
                 "scene": shown.scene,
                 "begin": shown.begin,
                 "columns": list(shown.columns),
-                "persistent": design["persistent"],
-                "cipher": design["cipher"],
             }
             for design, shown in zip(designs, axis.shown, strict=True)
         ],
@@ -55,8 +53,6 @@ def render(axis: Axis) -> str:
 def _told(index: int, shown: Shown) -> dict[str, Any]:
     """What the page says of a design and its window."""
     verdict, scene = shown.verdict, shown.scene
-    parts = catalogue.described(verdict.request["design"])["parts"][scene["variant"]]
-    changed = dict(one.split("=", 1) for one in verdict.request.get("set", ()))
     return {
         "index": index,
         "name": name_of(verdict),
@@ -67,8 +63,6 @@ def _told(index: int, shown: Shown) -> dict[str, Any]:
         "counters": scene["counters"],
         "secret": verdict.secret,
         "provisos": verdict.provisos,
-        "persistent": changed.get("design.domain", parts["domain"]) == "eadr",
-        "cipher": changed.get("design.encryption", parts["encryption"]),
     }
 
 

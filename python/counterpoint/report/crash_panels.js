@@ -6,7 +6,7 @@ function make(name, text, className) {
   return element;
 }
 const part = (design, name) => design.root.querySelector(`.${name}`);
-const STATE_TONE = ["kept", "flight", "older", "broken", "broken", "clear", "older"];
+const STATE_TONE = ["kept", "flight", "older", "broken", "broken", "clear", "older", "before"];
 const STAGES = ["Stored", "Flushed", "Encrypted", "Durable", "Relied on"];
 
 function showDesign(design, address) {
@@ -61,7 +61,7 @@ function stepsOf(design, address, n) {
   const store = round.stores.findLast(mark => mark.n <= n) || round.stores[0];
   const texts = [storedText(design, round, store), flushedText(design, round), encryptedText(design, round),
     durableText(design, round), promisedText(design, round)];
-  const marks = [store, round.flush || round.arrival, round.pad, round.durable, design.persistent || byHardware(design, round) ? undefined : round.fence];
+  const marks = [store, round.flush || round.arrival, round.pad, round.durable, design.scene.persistent || byHardware(design, round) ? undefined : round.fence];
   return STAGES.map((name, place) => {
     const mark = marks[place];
     const state = mark ? mark.n <= n ? "done" : "ahead" : texts[place].needless ? "needless" : "ahead";
@@ -81,17 +81,17 @@ function flushedText(design, round) {
   if (round.flush) return told(`core ${round.flush.core} flushes it${round.arrival ? `, and the controller gets it in event ${round.arrival.n}` : ""}`);
   if (byHardware(design, round)) return needless("not needed");
   if (round.arrival) return told(round.stores.length ? "it is evicted from the caches" : "the controller has it to write");
-  return design.persistent ? needless("not needed: a battery drains the caches") : told("not in these events");
+  return design.scene.persistent ? needless("not needed: a battery drains the caches") : told("not in these events");
 }
 function encryptedText(design, round) {
-  if (design.cipher === "none") return needless("not at all: memory holds plaintext");
-  if (design.cipher !== "counter-mode") return needless("under a tweak that follows from its address: there is no counter");
+  if (design.scene.cipher === "none") return needless("not at all: memory holds plaintext");
+  if (design.scene.cipher !== "counter-mode") return needless("under a tweak that follows from its address");
   if (round.pad) return told(`with the pad of ${round.counter ? `counter ${counterText(design, round.counter)}` : "its new counter"}`);
-  return design.persistent && !round.arrival ? needless("when it leaves the caches") : told("not in these events");
+  return design.scene.persistent && !round.arrival ? needless("when it leaves the caches") : told("not in these events");
 }
 function durableText(design, round) {
-  if (!round.durable) return design.persistent ? needless("at once: caches are in the persistence domain") : told("not in these events");
-  const ciphertext = design.cipher === "none" ? "it" : "its ciphertext";
+  if (!round.durable) return design.scene.persistent ? needless("at once: caches are in the persistence domain") : told("not in these events");
+  const ciphertext = design.scene.cipher === "none" ? "it" : "its ciphertext";
   const enters = `${ciphertext} enters the write pending queue`;
   if (!round.counter) return told(enters);
   const counter = round.counterDurable;
@@ -102,7 +102,7 @@ function durableText(design, round) {
 }
 function promisedText(design, round) {
   if (byHardware(design, round)) return needless("by the boot, if power fails before the transaction ends");
-  if (design.persistent) return needless("as soon as it is stored");
+  if (design.scene.persistent) return needless("as soon as it is stored");
   return told(round.fence ? "a fence completes: the program goes on and needs the line" : "not in these events");
 }
 
@@ -128,32 +128,36 @@ function showStory(design, address) {
     return item;
   }));
   showEnd(design, address);
+  showBytes(design, address);
 }
 
 /* What the boot finds after all this. */
+const UNTOUCHED = 7;
 const FOUND = [null, "A boot finds newer contents, which no fence covers yet", "A boot finds older contents", "A boot reads the line as zero",
   "A boot cannot decrypt the line", "A boot finds the line in the clear", "A boot decrypts the line after those before it in the log's chain"];
-const said = (design, address, row) => FOUND[row.state] || `A boot finds the line ${found(design, address, row, design.now)}`;
+const said = (design, row) => FOUND[row.state] || `A boot finds the line ${design.scene.states[row.state]}`;
 function showEnd(design, address) {
   const end = part(design, "end"), place = design.places.get(address);
   const row = place === undefined ? undefined : rowAt(design, place, design.now);
   end.hidden = address === null;
   end.className = `end ${row ? row.wrong ? "broken" : "kept" : ""}`;
   if (!row) { end.textContent = address === null ? "" : "Nothing happens to this line here."; return; }
-  const parts = [make("b", "Power fails now. "), `${said(design, address, row)}.`];
+  const parts = [make("b", "Power fails now. "), `${said(design, row)}.`];
   if (row.restored) parts.push(` The boot takes it from ${source(design)}.`);
   if (row.data && row.durable && String(row.data) !== String(row.durable))
     parts.push(` It was encrypted with counter ${counterText(design, row.data)}, and the durable counter is ${counterText(design, row.durable)}${
       never(row.durable) ? ", which means never written" : ""}.`);
   if (row.wrong) {
     const round = storyOf(design, address, design.now);
-    const relied = design.persistent || round && round.fence && round.fence.n <= design.now;
+    const relied = design.scene.persistent || round && round.fence && round.fence.n <= design.now;
     parts.push(make("b", relied ? " The program relies on what it stored there: a rule is broken."
       : " It must read as before or as stored: a rule is broken."));
   }
   end.replaceChildren(...parts);
 }
 const source = design => design.scene.lanes.includes("hardware log") ? "the hardware's log" : "the shadow cache";
+
+{% include "crash_bytes.js" +%}
 
 function counters(design, line) {
   if (!line.data && line.state === 3) return `durable ${counterText(design, line.durable)}`;
@@ -176,14 +180,14 @@ function showLines(design, address) {
     if (line.address === address) row.classList.add("chosen");
     const state = make("td", undefined, "state");
     row.append(where, state);
-    const text = seen ? found(design, line.address, seen, n) : "as before the run";
+    const text = design.scene.states[seen ? seen.state : UNTOUCHED];
     tally.set(text, (tally.get(text) || 0) + 1);
     if (!seen) {
       state.append(make("span", text, "quiet"));
       if (design.scene.counters) row.append(make("td", ""));
       return row;
     }
-    state.append(make("i", "", `dot ${text.startsWith("as before") ? "before" : STATE_TONE[seen.state]}`), text);
+    state.append(make("i", "", `dot ${STATE_TONE[seen.state]}`), text);
     if (seen.inFlight && seen.state !== 1) state.append(make("small", "newer stores in flight"));
     if (seen.restored) state.append(make("small", `the boot takes it from ${source(design)}`));
     const mixed = seen.data && seen.durable && String(seen.data) !== String(seen.durable);
