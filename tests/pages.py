@@ -39,6 +39,7 @@ EXAMPLE_TRANSACTIONS = 20
 SECTIONS: Mapping[tuple[str, str], str] = {
     ("crash", "--at-event"): "crash.md#what-a-crash-point-is",
     ("crash", "--attack"): "integrity.md#the-attacker",
+    ("crash", "--beside"): "crash-page.md#two-designs-under-one-handle",
     ("crash", "--by-line"): "crash-programs.md#which-lines-explain-the-failures",
     ("crash", "--explore"): "crash-schedules.md#other-schedules-and-every-legal-state",
     ("crash", "--fault"): "crash.md#a-mechanism-that-is-switched-off",

@@ -36,7 +36,7 @@ def crash(browser: Browser, page: Path) -> tuple[bytes, str]:
     """The picture of the page of a crash, as it opens, and the text of its parts."""
     tab = browser.new_page(viewport={"width": 1100, "height": 860})
     tab.goto(page.as_uri())
-    parts = [tab.locator(part).inner_text() for part in ("h1", ".lead", ".where", ".panels")]
+    parts = [tab.locator(part).inner_text() for part in ("h1", ".lead", ".where", ".single")]
     drawn = tab.screenshot()
     tab.close()
     return drawn, "\n".join(parts)

@@ -199,11 +199,14 @@ def scene(request: str, progress: Progress = None) -> str:
         "marks": [
             {"n": first, "lane": 1, "kind": "store", "line": 64, "core": 0, "text": "8 bytes at offset 0"},
             {"n": first + 1, "lane": 3, "kind": "pad for a write", "line": 64, "unit": 0, "span": [1.5, 2.0]},
-            {"n": first + 1, "lane": 4, "kind": "data persists", "line": 64},
+            {"n": first + 1, "lane": 4, "kind": "data persists", "line": 64, "bytes": "5a" * 64},
             {"n": first + 2, "lane": 0, "kind": "fence complete", "core": 0},
         ],
         "counters": "split",
-        "states": ["as flushed", "newer, in flight", "older", "reads as zero", "does not decrypt", "in the clear"],
+        "cipher": "counter-mode",
+        "persistent": False,
+        "states": ["as flushed", "newer, in flight", "older", "reads as zero"],
+        "contents": ["00" * 64],
         "lines": [{"address": 64, "role": "heap of core 0"}],
         "registers": [[["re-encryption status", "free"]]],
         "boots": [[{"text": "1 write drained to the media (1 data, 0 counters)"}]],
@@ -221,8 +224,14 @@ def scene(request: str, progress: Progress = None) -> str:
         ]
         * fails,
         "points": [
-            {"n": first, "lines": [[0, 0, [0, 0], None, True, False, False]], "registers": 0, "boot": 0, "verdict": 0},
-            {"n": first + 2, "lines": [[0, 3, [0, 0], [0, 1], False, True, False]], "verdict": int(fails)},
+            {
+                "n": first,
+                "lines": [[0, 0, [0, 0], None, True, False, False, 0]],
+                "registers": 0,
+                "boot": 0,
+                "verdict": 0,
+            },
+            {"n": first + 2, "lines": [[0, 3, [0, 0], [0, 1], False, True, False, 0]], "verdict": int(fails)},
         ],
         "internal_errors": [],
     }

@@ -105,6 +105,15 @@ OutputFormat: TypeAlias = Annotated[
 DesignName: TypeAlias = Annotated[
     str, typer.Argument(metavar="DESIGN", help="A name, see `counterpoint designs`, or a design file.")
 ]
+Beside: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--beside",
+        metavar="DESIGN",
+        help="Crash the same program on this design, too, with nothing switched off, and show both on one page; needs "
+        "--out.",
+    ),
+]
 WorkloadName: TypeAlias = Annotated[
     str, typer.Argument(metavar="WORKLOAD", help="See `counterpoint workloads`, or the path of a trace.")
 ]

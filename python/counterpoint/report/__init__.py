@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..contract.options import SceneOptions
+from .._engine import InputError
 from ..contract.printed import Guarantee
-from ..contract.request import part
 from ..contract.results import Crash, RecoveryCost, Run
 from ..system.files import prepare_folder, write_json, write_text
 
@@ -152,6 +151,7 @@ def write_crash_page(
     verdict: Crash,
     folder: str | os.PathLike[str],
     *,
+    beside: Crash | None = None,
     progress: Progress | None = None,
 ) -> Path:
     """Writes `crash.html`, and the same window as `crash.trace.json`, into a folder; returns the path of the page.
@@ -160,30 +160,31 @@ def write_crash_page(
     lines, as far as the source files are there, and nothing is simulated.
 
     The page opens at the event that was asked for, else at the smallest run known to fail, else at the first crash from
-    which recovery fails, else at the first violation, else in the middle of the beginning of the run. The run is
-    simulated once more for it, as the verdict's `request` states it.
+    which recovery fails, else at the first violation, else at the first crash after which the boot has something to put
+    right. The run is simulated once more for it, as the verdict's `request` states it.
 
     Args:
         verdict: the result of `crash`, or of `Crash.from_dict` on a document of `crash --json`. The files that its
             request names must be where they were.
         folder: created if it is missing.
+        beside: the verdict on the same program on another design, or on the same one without a fault, which is shown
+            beside it. It runs on the machine of the first.
         progress: told how far the simulation is.
 
     Raises:
         InputError: bad input, or the folder cannot be written to.
         Interrupted: Ctrl-C.
     """
-    from ..verbs import api
-    from . import causes_page, crash_page
+    from . import causes_page, crash_page, crash_scenes
 
     path = prepare_folder(folder)
     if verdict.causes is not None:
+        if beside is not None:
+            raise InputError("beside: the legal states of a recorded program have no schedule to show beside another")
         return write_text(path / "crash.html", causes_page.render(verdict))
-    event, smaller = crash_page.opening(verdict)
-    asked: dict[str, Any] = {**part(SceneOptions, verdict.request), "at_event": event, **smaller}
-    scene = api.scene(verdict.request["design"], verdict.request["workload"], progress=progress, **asked)
-    write_json(crash_page.trace(scene), path / "crash.trace.json")
-    return write_text(path / "crash.html", crash_page.render(scene, verdict))
+    axis = crash_scenes.windows(verdict, beside, progress)
+    write_json(crash_page.trace(axis.shown), path / "crash.trace.json")
+    return write_text(path / "crash.html", crash_page.render(axis))
 
 
 def write_reproduction(reproduction: Reproduction, folder: str | os.PathLike[str]) -> Path:

@@ -202,6 +202,8 @@ pub struct LineView<'a> {
     pub found: &'a LineBytes,
     /// The version that the newest completed fence covers.
     pub covered: &'a LineBytes,
+    /// Whether that version is from before the run.
+    pub covered_is_base: bool,
     /// Everything stored since that fence, in order.
     pub later: &'a [LineBytes],
     /// Whether the boot restores the line, from the shadow cache or from the hardware's log.

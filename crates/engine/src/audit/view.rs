@@ -10,10 +10,13 @@ impl Auditor {
     pub fn line_views(&self) -> impl Iterator<Item = LineView<'_>> {
         self.lines.records.iter().map(|record| {
             let cell = self.lines.cell(record.line).filter(|_| self.durable.cipher().is_some());
+            // What the program needs no more counts as covered once it is stored, without a number.
+            let volatile = matches!(record.role, Role::Volatile(_)) && record.history.stored_at.is_some();
             LineView {
                 line: record.line,
                 found: if self.drains { record.booted() } else { &record.durable.plain },
                 covered: &record.history.covered,
+                covered_is_base: record.history.number == 0 && !volatile,
                 later: &record.history.later,
                 restored: record.restored.is_some(),
                 in_the_clear: record.durable.in_the_clear(),

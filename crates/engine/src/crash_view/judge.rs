@@ -2,7 +2,9 @@
 //! Nothing is judged here: the verdicts come from the auditors and from real boots.
 
 use super::boots::{Step, describe_boot, registers};
-use super::picture::{CoreChange, LineChange, Picture, Point, STATES, Seen, State, Table, ToldLine, Verdict};
+use super::picture::{
+    AS_STORED, CoreChange, LineChange, Picture, Point, STATES, Seen, State, Table, ToldLine, Verdict, hex,
+};
 use super::recorder::Recorder;
 use crate::assembly::System;
 use crate::audit::{Auditor, CounterLayout, LineView, Rule, Violation, most_telling_first};
@@ -46,6 +48,7 @@ pub struct Judge<'a> {
     registers: Table<Vec<(&'static str, String)>>,
     boots: Table<Vec<Step>>,
     verdicts: Table<Verdict>,
+    contents: Table<LineBytes>,
     violations: Vec<Violation>,
     /// Violations that hold as long as the auditors say so, and violations of the run itself, which hold forever.
     standing: Vec<usize>,
@@ -69,6 +72,7 @@ impl<'a> Judge<'a> {
             registers: Table::new(),
             boots: Table::new(),
             verdicts: Table::new(),
+            contents: Table::new(),
             violations: Vec::new(),
             standing: Vec::new(),
             leaked: BTreeSet::new(),
@@ -199,6 +203,7 @@ impl<'a> Judge<'a> {
                 in_flight: !view.later.is_empty(),
                 wrong: view.wrong,
                 restored: view.restored,
+                found: self.seen.get(index).map_or(0, |(seen, _)| seen.found),
             };
             let known = self.seen.get(index);
             if known.is_some_and(|(old, found)| *old == seen && found == view.found)
@@ -206,7 +211,8 @@ impl<'a> Judge<'a> {
             {
                 continue;
             }
-            let seen = Seen { data_counter: auditor.counter_used(view.line), ..seen };
+            let found = self.contents.place(*view.found);
+            let seen = Seen { data_counter: auditor.counter_used(view.line), found, ..seen };
             let is_news = known.is_none_or(|(old, _)| *old != seen);
             match self.seen.get_mut(index) {
                 Some(place) => *place = (seen, *view.found),
@@ -253,6 +259,10 @@ impl<'a> Judge<'a> {
             });
             point.lines.sort_by_key(|change| change.line);
         }
+        let mut states = STATES;
+        if self.losses.loss.drain.is_some() {
+            states[State::AsFlushed as usize] = AS_STORED;
+        }
         let told = |line: Line| ToldLine { address: line.address(), role: auditor.role(line) };
         Picture {
             last: self.last,
@@ -260,7 +270,8 @@ impl<'a> Judge<'a> {
                 CounterLayout::Split { .. } => "split",
                 CounterLayout::Words { .. } => "word",
             }),
-            states: STATES,
+            states,
+            contents: self.contents.values.iter().map(hex).collect(),
             lines: shown.iter().map(|&index| told(lines[index])).collect(),
             registers: self.registers.values,
             boots: self.boots.values,
@@ -277,7 +288,7 @@ fn state_of(view: &LineView<'_>, auditor: &Auditor, recorder: &Recorder) -> Stat
     if view.in_the_clear {
         State::InTheClear
     } else if view.found == view.covered {
-        State::AsFlushed
+        if view.covered_is_base { State::BeforeTheRun } else { State::AsFlushed }
     } else if view.later.contains(view.found) {
         State::Newer
     } else if view.counter == Some((0, 0)) {
@@ -295,10 +306,11 @@ fn log_state(view: &LineView<'_>, recorder: &Recorder, loss: &PowerLoss<'_>) -> 
     let log = loss.codec.and_then(|codec| codec.log());
     let untouched = *view.found == [0; 64];
     if log.is_some_and(|log| log.lacks_counter(view.line)) {
-        return if untouched { State::AsFlushed } else { State::Chained };
+        return if untouched { State::BeforeTheRun } else { State::Chained };
     }
-    if recorder.latest(view.line).map_or(untouched, |latest| latest == view.found) {
-        State::AsFlushed
+    let latest = recorder.latest(view.line);
+    if latest.map_or(untouched, |latest| latest == view.found) {
+        if latest.is_none() { State::BeforeTheRun } else { State::AsFlushed }
     } else if view.counter == Some((0, 0)) {
         State::Zero
     } else if recorder.has_held(view.line, view.found) {

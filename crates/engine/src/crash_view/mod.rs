@@ -43,6 +43,10 @@ pub struct Scene {
     variant: &'static str,
     workload: String,
     seed: u64,
+    /// How lines are encrypted: "none", "counter-mode" or "xts".
+    cipher: &'static str,
+    /// Whether caches are in the persistence domain.
+    persistent: bool,
     /// The event that was requested.
     at_event: Option<u64>,
     /// The first event of the window.
@@ -79,6 +83,7 @@ pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Resu
     let plan = CrashPlan::Between { first: *window.start(), last: *window.end() };
     let explorer = Explorer::new(auditor, plan, 0).full_check_every(1).drains(loss.drain.is_some());
     let explorer = explorer.verifies(loss.codec.is_some_and(|codec| codec.integrity().is_some()));
+    let persistent = loss.drain.is_some();
     let mut system = System::new(config, design, job, (explorer, recorder))?;
     let mut judge = Judge::new(loss, cores);
     judge_window(case, &mut system, &mut judge, &window, schedule)?;
@@ -96,6 +101,12 @@ pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Resu
         variant: config.variant.name(),
         workload: config.workload.clone(),
         seed: config.seed,
+        cipher: match (&design.direct, &design.encryption) {
+            (Some(_), _) => "xts",
+            (None, Some(_)) => "counter-mode",
+            (None, None) => "none",
+        },
+        persistent,
         at_event,
         first: *window.start(),
         ns: recorder.ns,

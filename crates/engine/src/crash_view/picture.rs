@@ -2,7 +2,7 @@
 
 use super::boots::Step;
 use crate::audit::Violation;
-use crate::message::CoreId;
+use crate::message::{CoreId, LineBytes};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::hash::Hash;
@@ -17,10 +17,11 @@ pub enum State {
     Garbage,
     InTheClear,
     Chained,
+    BeforeTheRun,
 }
 
 /// The names of the states, in the order of [`State`].
-pub const STATES: [&str; 7] = [
+pub const STATES: [&str; 8] = [
     "as flushed",
     "newer, in flight",
     "older",
@@ -28,7 +29,10 @@ pub const STATES: [&str; 7] = [
     "does not decrypt",
     "in the clear",
     "in the log's chain",
+    "as before the run",
 ];
+/// The name of [`State::AsFlushed`] where caches persist.
+pub const AS_STORED: &str = "as stored";
 
 /// A counter as major and minor.
 pub type ShownCounter = (u64, u8);
@@ -47,6 +51,8 @@ pub struct Seen {
     pub wrong: bool,
     /// Whether the boot restores the line, from the shadow cache or from the hardware's log.
     pub restored: bool,
+    /// What a boot finds in it, as a position in [`Picture::contents`].
+    pub found: usize,
 }
 
 /// A line whose result has changed.
@@ -59,12 +65,12 @@ pub struct LineChange {
 }
 
 /// The fields of [`LineChange`], in order.
-type LineRow = (usize, u8, Option<ShownCounter>, Option<ShownCounter>, bool, bool, bool);
+type LineRow = (usize, u8, Option<ShownCounter>, Option<ShownCounter>, bool, bool, bool, usize);
 
 impl From<LineChange> for LineRow {
     fn from(change: LineChange) -> Self {
-        let Seen { state, counter, data_counter, in_flight, wrong, restored } = change.now;
-        (change.line, state as u8, counter, data_counter, in_flight, wrong, restored)
+        let Seen { state, counter, data_counter, in_flight, wrong, restored, found } = change.now;
+        (change.line, state as u8, counter, data_counter, in_flight, wrong, restored, found)
     }
 }
 
@@ -132,7 +138,9 @@ pub struct Picture {
     pub last: u64,
     /// "split": major and minor counters; "word": one number; null: memory holds plaintext.
     pub counters: Option<&'static str>,
-    pub states: [&'static str; 7],
+    pub states: [&'static str; 8],
+    /// The 64 bytes of lines, in hexadecimal digits.
+    pub contents: Vec<String>,
     pub lines: Vec<ToldLine>,
     pub registers: Vec<Vec<(&'static str, String)>>,
     pub boots: Vec<Vec<Step>>,
@@ -140,6 +148,15 @@ pub struct Picture {
     pub violations: Vec<Violation>,
     pub points: Vec<Point>,
     pub internal_errors: Vec<String>,
+}
+
+/// The bytes of a line in hexadecimal digits.
+pub fn hex(bytes: &LineBytes) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let digit = |of: u8| char::from_digit(of.into(), 16).unwrap_or_default();
+        text.extend([digit(byte >> 4), digit(byte & 15)]);
+        text
+    })
 }
 
 /// Different values, each stored once.

@@ -1,5 +1,6 @@
 //! Records what stages report in the window, and all contents that every line has had in the whole run.
 
+use super::picture::hex;
 use crate::kernel::{Ps, ps_to_ns};
 use crate::layout::{LogRegion, MediaLayout};
 use crate::message::{
@@ -34,6 +35,9 @@ pub struct Mark {
     /// Begin and end in ns, if it takes time.
     #[serde(skip_serializing_if = "Option::is_none")]
     span: Option<(f64, f64)>,
+    /// The bytes of the line, in hexadecimal digits: what the controller gets, what becomes durable.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    bytes: String,
     /// What happened, if the kind does not say it completely.
     #[serde(skip_serializing_if = "String::is_empty")]
     text: String,
@@ -142,8 +146,9 @@ impl Recorder {
         if !self.records() {
             return None;
         }
-        let (n, text) = (self.events + 1, String::new());
-        self.marks.push(Mark { n, lane, kind, line: None, block: false, core: None, unit: None, span: None, text });
+        let (n, text, bytes) = (self.events + 1, String::new(), String::new());
+        let (line, block, core, unit, span) = (None, false, None, None, None);
+        self.marks.push(Mark { n, lane, kind, line, block, core, unit, span, bytes, text });
         self.marks.last_mut()
     }
 
@@ -246,6 +251,7 @@ impl Observer for Recorder {
         }
         if let Some(mark) = self.stage(CACHES, "write-back", MediaLine::data(line)) {
             mark.text = "the controller gets the line".into();
+            mark.bytes = hex(plaintext);
         }
     }
     fn counter_cache(&mut self, _now: Ps, block: CounterBlock, act: CounterCacheAct) {
@@ -269,7 +275,7 @@ impl Observer for Recorder {
             mark.span = Some((ps_to_ns(from), ps_to_ns(until)));
         }
     }
-    fn persisted(&mut self, _now: Ps, media: MediaLine, _bytes: &LineBytes) {
+    fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.queue(media, 1);
         let kind = match media.unit() {
             MediaUnit::Data(_) => "data persists",
@@ -278,7 +284,10 @@ impl Observer for Recorder {
             MediaUnit::Node(_) => "tree persists",
             MediaUnit::Table(_) => "table persists",
         };
-        self.stage(WPQ, kind, media);
+        let is_data = matches!(media.unit(), MediaUnit::Data(_));
+        if let Some(mark) = self.stage(WPQ, kind, media).filter(|_| is_data) {
+            mark.bytes = hex(bytes);
+        }
         if self.records() {
             self.persisted.insert(media);
         }

@@ -155,6 +155,86 @@ fn every_design_has_a_picture_without_internal_errors() {
     }
 }
 
+/// The bytes of hexadecimal digits.
+fn bytes(text: &Value) -> Vec<u8> {
+    let text = text.as_str().expect("bytes");
+    assert_eq!(text.len(), 128, "{text}");
+    (0..64).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap()).collect()
+}
+
+/// Of each write of a line in the window, the event in which it becomes durable, the line, what the controller got and what
+/// became durable.
+fn writes(scene: &Value) -> Vec<(u64, &Value, Vec<u8>, Vec<u8>)> {
+    let marks = list(scene, "marks");
+    let of = |kind: &'static str| marks.iter().filter(move |mark| mark["kind"] == kind);
+    let mut written = Vec::new();
+    for mark in of("data persists") {
+        let n = mark["n"].as_u64().unwrap();
+        let got = of("write-back").rfind(|got| got["line"] == mark["line"] && got["n"].as_u64().unwrap() <= n);
+        if let Some(got) = got {
+            written.push((n, &mark["line"], bytes(&got["bytes"]), bytes(&mark["bytes"])));
+        }
+    }
+    written
+}
+
+#[test]
+fn bytes_of_a_write_differ_by_a_pad_that_no_other_write_has_and_a_boot_finds_the_plaintext() {
+    let request = json!({"design": "secpm", "workload": "queue", "transactions": 4});
+    let scene = scene(&request);
+    assert_eq!((&scene["cipher"], &scene["persistent"]), (&json!("counter-mode"), &json!(false)));
+    let mut pads = std::collections::HashSet::new();
+    let mut found = std::collections::HashMap::new();
+    for point in list(&scene, "points") {
+        for change in point["lines"].as_array().into_iter().flatten() {
+            let address = &scene["lines"][index(&change[0])]["address"];
+            found.insert((point["n"].as_u64().unwrap(), address.to_string()), index(&change[7]));
+        }
+    }
+    let written = writes(&scene);
+    assert!(written.len() > 20);
+    for (n, line, plaintext, ciphertext) in &written {
+        let pad: Vec<u8> = plaintext.iter().zip(ciphertext).map(|(one, other)| one ^ other).collect();
+        assert!(pads.insert(pad), "event {n}: a pad was used before");
+        // The pair of line and counter is durable in this event.
+        let at = found.get(&(*n, line.to_string())).unwrap_or_else(|| panic!("event {n}: line {line} does not change"));
+        assert_eq!(bytes(&scene["contents"][*at]), *plaintext, "event {n}");
+    }
+}
+
+#[test]
+fn without_encryption_what_is_durable_is_what_was_stored() {
+    let scene = scene(&json!({"design": "unencrypted", "workload": "queue", "transactions": 4}));
+    assert_eq!(scene["cipher"], "none");
+    let written = writes(&scene);
+    assert!(written.len() > 20);
+    assert!(written.iter().all(|(_, _, plaintext, durable)| plaintext == durable));
+}
+
+#[test]
+fn nothing_is_as_flushed_before_a_fence_has_covered_a_flush() {
+    for (design, settled) in [("secpm", "as flushed"), ("unencrypted", "as flushed"), ("eadr", "as stored")] {
+        let scene = scene(&json!({"design": design, "workload": "array", "machine": "small", "transactions": 4}));
+        let marks = list(&scene, "marks");
+        let kind = if design == "eadr" { "store" } else { "fence complete" };
+        let promise =
+            marks.iter().find(|mark| mark["kind"] == kind).expect("the program goes on")["n"].as_u64().unwrap();
+        let mut settled_at = Vec::new();
+        for (n, shown) in shown(&scene) {
+            let states: Vec<&str> = shown.lines.iter().flatten().map(|(state, _, _)| state.as_str()).collect();
+            if states.contains(&settled) {
+                settled_at.push(n);
+            }
+            assert!(
+                n >= promise || states.iter().all(|state| *state != settled),
+                "{design} after event {n}: {states:?}"
+            );
+            assert!(!states.contains(&if settled == "as stored" { "as flushed" } else { "as stored" }), "{design}");
+        }
+        assert_eq!(settled_at.first(), Some(&promise), "{design}");
+    }
+}
+
 #[test]
 fn recovery_is_told_where_there_is_something_to_undo() {
     let told = |design: &str, words: &str| {
