@@ -108,7 +108,7 @@ def probes() -> list[Probe]:
 
 def programs() -> frozenset[str]:
     """The names of all workloads and probes: every other workload is the path of a trace."""
-    return frozenset(one.name for one in (*workloads(), *probes()))
+    return frozenset([*(one.name for one in workloads()), *(one.name for one in probes())])
 
 
 def machines() -> list[Machine]:
