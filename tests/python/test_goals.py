@@ -366,10 +366,10 @@ def test_every_point_of_a_space_is_accounted_for(tmp_path: Path) -> None:
     assert document["unfit"] == [{"design": "bbe", "why": report.unfit["bbe"]}]
     assert "eadr.battery = write-only" in report.unfit["bbe"]
     page = cp.write_search_page(report, tmp_path).read_text()
-    assert "<h2>Refused</h2>" in page
-    assert "1 of the 8 that were tried" in page
-    assert f'<tr><td>1</td><td class="sentence">{why}</td></tr>' in unescape(page)
-    assert "<h2>Not judged</h2>" in page
+    assert "<summary>Refused: " in page
+    assert "1 of the 8 points that were tried" in page
+    assert f'<tr><td class="words">1</td><td class="words">{why}</td></tr>' in unescape(page)
+    assert "<summary>Not judged: " in page
     console = Console(record=True, width=200, file=StringIO())
     console.print(search_tables(report))
     shown = console.export_text()

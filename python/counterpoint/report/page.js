@@ -5,11 +5,11 @@ const pages = (() => {
 const SCALES = {{ scales | tojson }};
 const VALUE = /^[<>~]?([-+]?\d[\d.,]*)(?: ?([%\wµ]{1,5}))?(?: ± .*)?$/;
 
-/* A cell as a number: null where it is empty, NaN where it is a word. */
+/* A cell as a number: null where it is empty, undefined where it is a word. */
 function measured(text) {
   if (text === "" || text === "-") return null;
   const found = VALUE.exec(text);
-  return found ? Number(found[1].replaceAll(",", "")) * (SCALES[found[2]] ?? 1) : NaN;
+  return found ? Number(found[1].replaceAll(",", "")) * (SCALES[found[2]] ?? 1) : undefined;
 }
 
 function sort(table, column, down) {
@@ -18,7 +18,7 @@ function sort(table, column, down) {
     const text = row.cells[column].textContent.trim();
     return { row, text, value: measured(text) };
   });
-  const numbers = rows.every(one => !Number.isNaN(one.value));
+  const numbers = rows.every(one => one.value !== undefined);
   const turn = down ? -1 : 1;
   rows.sort((a, b) => {
     if (a.value === null || b.value === null) return (a.value === null) - (b.value === null);
