@@ -54,8 +54,11 @@ fn proof_finds_the_programs_that_fail_without_symmetry_and_pruning() {
     for (design, fault) in [("write-back", None), ("secpm", Some("staging-register")), ("secpm", None)] {
         let asked = json!({"design": design, "machine": "small", "fault": fault});
         let programs: Vec<Vec<String>> = (1..=4).flat_map(|length| sequences(&operations, length)).collect();
+        // Without a store there is no verdict.
+        let stores = |program: &Vec<String>| program.iter().any(|step| step.starts_with("store"));
         let fails = |program: &Vec<String>| {
-            count(&crash(&with(&asked, json!({"workload": program.join("; ")}))), "violation_count") > 0
+            stores(program)
+                && count(&crash(&with(&asked, json!({"workload": program.join("; ")}))), "violation_count") > 0
         };
         let verdicts: BTreeMap<&Vec<String>, bool> =
             programs.par_iter().map(|program| (program, fails(program))).collect();
