@@ -42,7 +42,7 @@ pub(super) const TIMINGS: [Timing; 5] = [
     Timing {
         name: "slow-writes",
         meaning: "banks program a line for five microseconds: the queue fills, and what is queued stays there",
-        sets: &["device.t_wr_ns=5000", "controller.wpq_entries=2", "controller.wpq_high_watermark=2"],
+        sets: &["device.t_wr_ns=5000", "controller.wpq_entries=3", "controller.wpq_high_watermark=2"],
         apart: false,
     },
     Timing {
