@@ -219,7 +219,7 @@ fn who_is_to_blame(
 ) -> Option<Blame> {
     let program = match &run.source {
         source if source.annotated() == Annotated::ByAssumption => Asked::AssumedOf,
-        source if source.is_trace() => Asked::Recorded,
+        source if !source.is_workload() => Asked::Recorded,
         _ => Asked::Generated,
     };
     // What fails without a second power failure is explained without one.

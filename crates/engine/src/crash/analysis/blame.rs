@@ -31,7 +31,7 @@ pub enum Reach {
 pub enum Asked {
     /// It was generated, with every annotation that the design needs, except what it leaves out.
     Generated,
-    /// It was recorded, with the annotations that the design needs, if any.
+    /// It was recorded or written out, with the annotations that the design needs, if any.
     Recorded,
     /// It was recorded without annotations, and something is assumed of them.
     AssumedOf,
