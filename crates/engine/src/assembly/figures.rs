@@ -35,8 +35,7 @@ impl Figures {
         now: Ps,
     ) -> Self {
         let (stats, media) = (controller.stats(now), device.stats());
-        let words = u64::from(LINE_WORDS);
-        let transfer = design.media_layout(machine).transfer_bytes();
+        let (words, transfer) = (u64::from(LINE_WORDS), design.media_layout(machine).transfer_bytes());
         let metadata_writes = stats.counter_writes + stats.mac_writes + stats.tree_writes + stats.table_writes;
         let writes = stats.data_writes + stats.log_writes + metadata_writes;
         let reads = stats.data_reads + stats.counter_reads + stats.mac_reads + stats.tree_reads;

@@ -80,8 +80,6 @@ pub enum ControllerEvent {
     Decide,
     /// The device has programmed a write that is to be acknowledged then.
     WriteProgrammed { token: u32 },
-    /// The media have written something that a buffer outside the persistence domain had.
-    MediaWritten,
     /// A line has arrived with its counter beside it: its pad can be made.
     InlineCounterArrives { slot: u32 },
     /// A `counter_cache_writeback` reaches the controller.
@@ -98,6 +96,8 @@ pub enum ControllerEvent {
     ReencryptDone { index: u32 },
     /// The counter of a read is known, and the read asks for an AES circuit, which it shares with writes.
     ReadRequestsCircuit { slot: u32 },
+    /// The media have written something that a buffer outside the persistence domain had.
+    MediaWritten,
 }
 
 impl CoreEvent {
