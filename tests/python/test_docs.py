@@ -250,10 +250,7 @@ def test_the_picture_of_the_comparison_has_the_numbers_of_its_tables() -> None:
 
     shown = re.findall(r'"design: ([a-z-]+); value: [\d.]+"[^>]*>([\d.]+)</text>', latencies)
     assert shown == cells("Transaction latency")
-    stacked: dict[tuple[int, str], float] = {}
-    for place, (design, value) in enumerate(
-        re.findall(r'"design: ([a-z-]+); value: ([\d.]+); part: \d"[^>]*bar', writes)
-    ):
-        panel = (place // 21, design)
-        stacked[panel] = stacked.get(panel, 0) + float(value)
+    stacked: dict[tuple[str, str], float] = {}
+    for design, panel, value in re.findall(r'"([a-z-]+), ([a-z-]+), [a-z]+: ([\d.e-]+)" [^>]*"bar"', writes):
+        stacked[panel, design] = stacked.get((panel, design), 0) + float(value)
     assert [(design, f"{value:.2f}") for (_, design), value in stacked.items()] == cells("NVM writes")

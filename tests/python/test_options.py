@@ -81,7 +81,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
         (
             "crash",
             options.CrashOptions,
-            _SUBJECT | _SHOWN - {"top"} | {"no_shrink", "no_blame", "by_line", "output_format"},
+            _SUBJECT | _SHOWN - {"top"} | {"no_shrink", "no_blame", "by_line", "beside", "output_format"},
             ("shrink", "blame", "recover_keep"),
         ),
         ("check", options.CheckOptions, _SHOWN - {"out"} | {"trace", "design", "output_format"} | _REVIEW, ()),
