@@ -24,8 +24,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="[PAPER|integrity|optane|all]",
-            help="A paper, by the name of its machine; `integrity`, predictions on one machine; `optane`, what was "
-            "measured of modules; default all papers.",
+            help="A paper's machine; `integrity`, predictions; `optane`, measurements of modules; default all papers.",
         ),
     ] = ALL,
     quick: Annotated[

@@ -67,8 +67,7 @@ def reproduce(
     """Reproduces the figures, tables and claims of one paper or of all.
 
     Args:
-        asked: a paper, `"all"`, `"integrity"`, the predictions of published results on integrity trees, or
-            `"optane"`, what was measured of modules.
+        asked: a paper, `"all"`, `"integrity"`, predictions on integrity trees, or `"optane"`, measurements of modules.
         quick: small footprints and few transactions, to see that everything works; the figures mean little.
         seeds: every figure is measured with the seeds 1 to this, as a mean with an interval; default 5, `quick` 1.
         depends: also measure how each prediction depends on what its paper leaves open, in short runs of their own.

@@ -2,6 +2,7 @@
 //! again.
 
 use crate::assembly::encryption_parts;
+use crate::assembly::memory_map::has_slot_macs;
 use crate::audit::CounterLayout;
 use crate::audit::tests::fixture::{Machine as Memory, Populated};
 use crate::cipher::{Keys, PadCipher};
@@ -39,7 +40,8 @@ impl Rig {
         let counters = Box::new(SplitCounters::of(&machine.counters));
         let pads = PadCipher::new(&Keys::from_seed(1).data, 128, 1 << 30).unwrap();
         let codec = SchemeCodec::new(counters, Box::new(pads), base.clone());
-        let codec = if design.drain().is_some_and(CrashDrain::uses_shadow) { codec.with_shadow(REGION) } else { codec };
+        let region = ShadowRegion { macs: has_slot_macs(&design), ..REGION };
+        let codec = if design.drain().is_some_and(CrashDrain::uses_shadow) { codec.with_shadow(region) } else { codec };
         let all = Arc::clone(&base) as Arc<dyn BaseImage>;
         let integrity = encryption_parts(&machine, &design, 1, &all).unwrap().and_then(|parts| parts.integrity);
         // What a battery needs: the tree over memory is as it was left.

@@ -64,27 +64,8 @@ impl Source {
             )?;
             return Ok(Source::Workload(Box::new(plan)));
         }
-        if let Some(info) = workload::find_probe(&config.workload) {
-            let sizes = [config.tx_size, config.footprint, data_capacity];
-            let operations = config.warmup + config.transactions;
-            if let Some(omission) = config.leave_out {
-                return Err(ConfigError(format!(
-                    "leave_out {}: workload '{}' is a probe, which has nothing to leave out",
-                    omission.name(),
-                    info.name
-                )));
-            }
-            let probe = Probe::new(info, sizes, config.cores, operations, config.seed, form)?;
-            return Ok(Source::Probe(Box::new(probe)));
-        }
-        if let Some(program) = Litmus::parse(&config.workload)? {
-            if let Some(omission) = config.leave_out {
-                let name = omission.name();
-                return Err(ConfigError(format!(
-                    "leave_out {name}: a program that is written out has nothing to leave out"
-                )));
-            }
-            return Ok(Source::Litmus(program, form, Evicting::of(&config.machine)));
+        if let Some(written) = Self::probe_or_litmus(config, form, data_capacity)? {
+            return Ok(written);
         }
         let path = Path::new(&config.workload);
         // What is there but is no regular file is refused as a trace.
@@ -122,9 +103,29 @@ impl Source {
         matches!(self, Source::Trace(..))
     }
 
+    /// The probe that `config` names, or the program that it writes out, if it does either.
+    fn probe_or_litmus(config: &RunConfig, form: ProgramForm, data_capacity: u64) -> Result<Option<Self>, ConfigError> {
+        let nothing_left_out = |what: &str| match config.leave_out {
+            Some(omission) => {
+                Err(ConfigError(format!("leave_out {}: {what} has nothing to leave out", omission.name())))
+            }
+            None => Ok(()),
+        };
+        if let Some(info) = workload::find_probe(&config.workload) {
+            nothing_left_out(&format!("the probe '{}'", info.name))?;
+            let sizes = [config.tx_size, config.footprint, data_capacity];
+            let operations = config.warmup + config.transactions;
+            let probe = Probe::new(info, sizes, config.cores, operations, config.seed, form)?;
+            return Ok(Some(Source::Probe(Box::new(probe))));
+        }
+        let Some(program) = Litmus::parse(&config.workload)? else { return Ok(None) };
+        nothing_left_out("a program that is written out")?;
+        Ok(Some(Source::Litmus(program, form, Evicting::of(&config.machine))))
+    }
+
     /// Whether the workload is a built-in one, whose parameters a run states.
     pub fn is_workload(&self) -> bool {
-        matches!(self, Source::Workload(_))
+        matches!(self, Source::Workload(_) | Source::Probe(_))
     }
 
     /// Whose annotations a recorded program has; a workload is written with those of its form.

@@ -1,7 +1,7 @@
 //! What the controller answers, compared with a reference that is one map from lines to bytes: whatever a design does
 //! to counters, pads, queues and pages under re-encryption, a read finds the newest write that was sent before it.
 
-use super::common::cases;
+use super::common::{cases, queue_of};
 use counterpoint_engine::config::{
     self, AesHold, AesOccupancy, AesReads, ByteSize, CounterOrganisation, CounterPlacement, Machine, Variant,
 };
@@ -140,7 +140,9 @@ fn machines() -> impl Strategy<Value = Machine> {
 /// Runs `requests`, compares every answer with the reference, then reads every line back. Returns the number of page
 /// re-encryptions.
 fn compare(machine: &Machine, design: &Design, requests: &[Request]) -> Result<u64, TestCaseError> {
-    let mut system = LineSystem::new(machine, design, Arc::new(Base::new()), 1, NoObserver).unwrap();
+    let mut machine = machine.clone();
+    machine.controller.wpq_entries = queue_of(design, machine.controller.wpq_entries);
+    let mut system = LineSystem::new(&machine, design, Arc::new(Base::new()), 1, NoObserver).unwrap();
     // For each line: when each of its writes arrives. Write `n` (from 1) of a line is entry `n - 1`.
     let mut arrivals: HashMap<u64, Vec<Ps>> = HashMap::new();
     // For each token: the line, and for a read how many writes of the line were sent before.

@@ -2,7 +2,7 @@
 //! says the same with and without bytes; what promises to survive a power failure does; and each does what it is for.
 
 use super::common::judge::{assert_holds, crash, everywhere, readings};
-use super::common::{Full, LATE, Times, line, run, times};
+use super::common::{Full, LATE, Times, line, queue_of, run, times};
 use counterpoint_engine::config::{self, AesHold, AesOccupancy, CounterAtomicOrder, Machine, Variant};
 use counterpoint_engine::message::{NoObserver, ProgramForm};
 use counterpoint_engine::workload::{self, WORKLOADS, WorkloadConfig, WorkloadKind};
@@ -77,6 +77,7 @@ fn reads_and_writes_that_share_a_circuit_never_wait_for_each_other_for_ever() {
     let mut requests = Vec::new();
     let readings = design::names().flat_map(|name| readings(name).into_iter().map(move |variant| (name, variant)));
     for (number, (name, variant)) in readings.enumerate() {
+        let entries = queue_of(&design::find(name, variant).unwrap(), 2);
         for (other, policy) in POLICIES.iter().enumerate() {
             let workload = WORKLOADS[(number + other) % WORKLOADS.len()].name;
             requests.push(json!({
@@ -84,7 +85,7 @@ fn reads_and_writes_that_share_a_circuit_never_wait_for_each_other_for_ever() {
                 "transactions": 10, "warmup": 0, "set": [
                     format!("controller.policy={policy}"), "controller.aes_reads=shared", "controller.aes_units=1",
                     "controller.aes_occupancy=block", "controller.counter_atomic_order=global",
-                    "controller.wpq_entries=2", "controller.wpq_high_watermark=2", "controller.wpq_low_watermark=0",
+                    format!("controller.wpq_entries={entries}"), "controller.wpq_high_watermark=2", "controller.wpq_low_watermark=0",
                     "controller.counter_wpq_entries=1", "controller.counter_wpq_high_watermark=1",
                     "controller.read_queue_entries=1", "controller.counter_cache_size=64B",
                     "controller.counter_cache_ways=1",

@@ -27,7 +27,7 @@ const ROOMS: &[(&str, &str)] = &[
     ("design", "kernel config parts"),
     ("recovery", "message layout parts"),
     ("audit", "kernel message layout parts"),
-    ("timeline", "kernel output message layout"),
+    ("timeline", "kernel output stats message layout"),
     ("attribution", "kernel stats message trace"),
     (
         "assembly",

@@ -23,6 +23,11 @@ fn table() -> Device {
     device
 }
 
+/// An access that stops no write: command, burst, end of the data, end, and the next of its kind.
+fn issued([command, burst, data_end, done, next]: [Ps; 5], row_hit: bool) -> Issued {
+    Issued { command, burst, data_end, done, next, row_hit, stops_write: false }
+}
+
 impl Timing {
     /// An access that may have its column command at any time.
     fn access(&mut self, now: Ps, location: Location, op: MediaOp) -> Issued {
@@ -79,15 +84,7 @@ fn read_takes_rcd_cl_and_a_burst() {
     let now = 7;
     assert_eq!(timing.open_row(3), None);
     let (command, data_end) = (now + 50 * NS, now + (50 + 15 + 10) * NS);
-    let expected = Issued {
-        command,
-        burst: 10 * NS,
-        data_end,
-        done: data_end,
-        next: command + 10 * NS,
-        row_hit: false,
-        stops_write: false,
-    };
+    let expected = issued([command, 10 * NS, data_end, data_end, command + 10 * NS], false);
     assert_eq!(timing.access(now, at(3, 5), Read), expected);
     assert_eq!((timing.open_row(3), timing.open_row(4)), (Some(5), None));
 }
@@ -96,15 +93,7 @@ fn read_takes_rcd_cl_and_a_burst() {
 fn read_of_the_open_row_saves_rcd() {
     let (mut timing, now) = opened(&table(), &[3]);
     let data_end = now + (15 + 10) * NS;
-    let expected = Issued {
-        command: now,
-        burst: 10 * NS,
-        data_end,
-        done: data_end,
-        next: now + 10 * NS,
-        row_hit: true,
-        stops_write: false,
-    };
+    let expected = issued([now, 10 * NS, data_end, data_end, now + 10 * NS], true);
     assert_eq!(timing.access(now, at(3, 0), Read), expected);
 }
 
@@ -136,15 +125,7 @@ fn write_holds_its_bank_until_it_is_programmed() {
     let mut device = table();
     let data_end = (50 + 10) * NS + 12_500;
     let next = (50 + 10 + 300) * NS;
-    let expected = Issued {
-        command: 50 * NS,
-        burst: 10 * NS,
-        data_end,
-        done: data_end + 300 * NS,
-        next,
-        row_hit: false,
-        stops_write: false,
-    };
+    let expected = issued([50 * NS, 10 * NS, data_end, data_end + 300 * NS, next], false);
     assert_eq!(Timing::new(&device).access(0, at(3, 5), Write), expected);
     // The next write's data may cross the bus while the line is programmed; a read waits for tWTR after that, and another
     // row for its own activate.
@@ -435,15 +416,7 @@ impl Model {
         let data_end = access.end();
         let programming = if op == Read { 0 } else { d.programming };
         let next = access.command + burst.max(d.t_ccd) + programming;
-        Issued {
-            command: access.command,
-            burst,
-            data_end,
-            done: data_end + programming,
-            next,
-            row_hit,
-            stops_write: false,
-        }
+        issued([access.command, burst, data_end, data_end + programming, next], row_hit)
     }
 }
 

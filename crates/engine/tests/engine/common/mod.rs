@@ -26,6 +26,12 @@ pub fn cases(usual: u32) -> Config {
     Config::with_cases(asked.unwrap_or(usual))
 }
 
+/// The entries of a write pending queue of at least `entries` with which `design` can work.
+pub fn queue_of(design: &Design, entries: u32) -> u32 {
+    let unit = design.minor_unit();
+    (entries..).find(|&entries| unit.is_none_or(|unit| unit.entries(entries) >= 2)).expect("some queue is long enough")
+}
+
 /// Memory in which every line is populated.
 pub struct Full(pub LineBytes);
 
