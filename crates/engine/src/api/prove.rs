@@ -64,9 +64,9 @@ impl Prove {
     }
 
     /// The request of a crash run on the machine that `sets` changes.
-    fn crash(&self, sets: &[&str]) -> Crash {
+    fn crash(&self, sets: &[String]) -> Crash {
         let Setting { variant, machine, set } = &self.setting;
-        let set = set.iter().cloned().chain(sets.iter().map(|set| (*set).to_owned())).collect();
+        let set = set.iter().cloned().chain(sets.iter().cloned()).collect();
         let machine = Some(machine.clone().unwrap_or_else(|| MACHINE.to_owned()));
         Crash {
             common: Common {
@@ -80,7 +80,7 @@ impl Prove {
     }
 
     /// The run, without a program, on the machine that `sets` changes.
-    fn resolve(&self, sets: &[&str]) -> Result<(RunConfig, Design), ConfigError> {
+    fn resolve(&self, sets: &[String]) -> Result<(RunConfig, Design), ConfigError> {
         let fault = seeded_fault(self.fault.as_deref())?;
         self.crash(sets).common.resolve(&CRASH, &Omitted::default(), fault)
     }
@@ -96,7 +96,7 @@ impl Prove {
                 }
                 continue;
             }
-            let (config, design) = self.resolve(timing.sets)?;
+            let (config, design) = self.resolve(&timing.sets(design))?;
             cases.push(Case { timing: *timing, config, design });
         }
         Ok(cases)

@@ -87,7 +87,6 @@ fn key_of_another_kind_of_request_is_refused() {
         ("recover_jobs", json!(1)),
         ("watch_reads", json!(["watch"])),
         ("stop_after", json!(1)),
-        ("workers", json!(1)),
         ("recover_folder", json!("/tmp")),
         ("recover_keep", json!("/tmp")),
         ("recorder", json!(["record"])),

@@ -233,13 +233,13 @@ fn room_for_group(machine: &Machine, design: &Design) -> Result<(), ConfigError>
 fn room_for_acceptance(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
     let Some(unit) = design.minor_unit() else { return Ok(()) };
     let entries = machine.controller.wpq_entries;
-    if unit.entries(entries) >= 2 {
+    let least = unit.least_queue();
+    if entries >= least {
         return Ok(());
     }
     Err(ConfigError(format!(
-        "controller.wpq_entries = {entries} must be at least {} for design '{}', because one entry beside that of an accepted write \
-         must be left",
-        (1..).find(|&entries| unit.entries(entries) >= 2).unwrap_or(2),
+        "controller.wpq_entries = {entries} must be at least {least} for design '{}', because one entry beside that of an accepted \
+         write must be left",
         design.name
     )))
 }

@@ -247,6 +247,11 @@ impl MinorUnit {
         };
         (entries * of_16 / 16).max(1)
     }
+
+    /// The shortest queue in which an accepted write leaves room for what it needs beside its own entry.
+    pub fn least_queue(self) -> u32 {
+        (1..).find(|&entries| self.entries(entries) >= 2).expect("longer queues have more entries")
+    }
 }
 
 /// What the persistence domain contains.

@@ -164,7 +164,7 @@ impl Proving<'_> {
         let timing = |(case, failing): (&Case, &u64)| TimingUsed {
             name: case.timing.name,
             meaning: case.timing.meaning,
-            set: case.timing.sets.to_vec(),
+            set: case.timing.sets(&case.design),
             failing: *failing,
         };
         let used = |place: usize| self.space.groups.iter().any(|group| group.contains(&(place as u8)));

@@ -42,7 +42,7 @@ pub struct TimingUsed {
     /// What is different in it.
     pub meaning: &'static str,
     /// What of the machine is changed.
-    pub set: Vec<&'static str>,
+    pub set: Vec<String>,
     /// Number of programs that break a rule under it.
     pub failing: u64,
 }

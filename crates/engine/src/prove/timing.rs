@@ -3,7 +3,7 @@
 
 use crate::config::{CounterOrganisation, Machine};
 use crate::kernel::ConfigError;
-use crate::parts::{CounterKind, CounterPart, Design};
+use crate::parts::{CounterKind, CounterPart, Design, MinorUnit};
 use crate::workload::litmus::{Litmus, Step, StepKind};
 
 /// One timing.
@@ -14,7 +14,7 @@ pub struct Timing {
     /// What is different in it.
     pub meaning: &'static str,
     /// What of the machine is changed.
-    pub sets: &'static [&'static str],
+    sets: &'static [&'static str],
     /// Whether each operation waits until nothing of those before it is in flight.
     apart: bool,
 }
@@ -42,7 +42,7 @@ pub(super) const TIMINGS: [Timing; 5] = [
     Timing {
         name: "slow-writes",
         meaning: "banks program a line for five microseconds: the queue fills, and what is queued stays there",
-        sets: &["device.t_wr_ns=5000", "controller.wpq_entries=3", "controller.wpq_high_watermark=2"],
+        sets: &["device.t_wr_ns=5000", "controller.wpq_entries=2", "controller.wpq_high_watermark=2"],
         apart: false,
     },
     Timing {
@@ -76,6 +76,16 @@ impl Timing {
         };
         let named = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
         Ok(TIMINGS.into_iter().filter(|timing| names.is_empty() || named.contains(timing)).collect())
+    }
+
+    /// What of the machine is changed for `design`: a queue is at least as long as its accepted writes need.
+    pub fn sets(&self, design: &Design) -> Vec<String> {
+        let least = design.minor_unit().map_or(0, MinorUnit::least_queue);
+        let of_queue = |set: &str| {
+            let entries: u32 = set.strip_prefix("controller.wpq_entries=")?.parse().ok()?;
+            Some(format!("controller.wpq_entries={}", entries.max(least)))
+        };
+        self.sets.iter().map(|set| of_queue(set).unwrap_or_else(|| (*set).to_owned())).collect()
     }
 
     /// Why the timing makes no difference for `design` on `machine`, if it makes none.

@@ -229,9 +229,6 @@ impl<'a, O: Observer> Boot<'a, O> {
         let mut plain: Vec<Line> = self.path.in_the_clear.iter().copied().collect();
         plain.sort_unstable();
         HeldState {
-            wpq: Vec::new(),
-            counters: Vec::new(),
-            metadata: Vec::new(),
             status: self.path.status,
             global_counter: (self.snapshot.global_counter != GlobalCounter::Lost).then_some(self.path.register),
             log: self.log.clone(),
@@ -241,7 +238,7 @@ impl<'a, O: Observer> Boot<'a, O> {
             root: self.path.root,
             roots: self.path.roots.iter().map(|(place, root)| (*place, *root)).collect(),
             table_root: self.path.table_root(),
-            bit_lines: Vec::new(),
+            ..HeldState::default()
         }
     }
 

@@ -2,6 +2,7 @@
 //! design may fail; this program may not.
 
 use super::common::judge::{count, crash, readings};
+use super::common::queue_of;
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::design;
 use counterpoint_engine::design::faults::Fault;
@@ -47,17 +48,17 @@ fn every_fault() -> Vec<Value> {
     let machines =
         (of(&[2, 4, 8]), of(&[1, 4]), of(&[1, 2, 4]), of(&[64, 128, 256]), of(&[1, 2, 3]), of(&[300, 3_000])).prop_map(
             |(entries, counter_entries, units, counter_cache, minor_bits, t_wr)| {
-                json!([
-                    format!("controller.wpq_entries={entries}"),
+                let set = vec![
                     format!("controller.wpq_high_watermark={entries}"),
                     format!("controller.counter_wpq_entries={counter_entries}"),
                     format!("controller.counter_wpq_high_watermark={counter_entries}"),
                     format!("controller.aes_units={units}"),
                     format!("controller.counter_cache_size={counter_cache}B"),
-                    "controller.counter_cache_ways=1",
+                    "controller.counter_cache_ways=1".to_owned(),
                     format!("counters.minor_bits={minor_bits}"),
                     format!("device.t_wr_ns={t_wr}"),
-                ])
+                ];
+                (entries, set)
             },
         );
     let runs = (machines, 0..WORKLOADS.len(), of(&[64, 128, 256]), 1..3u32);
@@ -65,7 +66,8 @@ fn every_fault() -> Vec<Value> {
     for of in design::all(Variant::Hardened).filter(|of| of.promise.crash_consistent.is_ok()) {
         for variant in readings(&of.name) {
             for fault in Fault::of(&design::find(&of.name, variant).unwrap()) {
-                let (set, workload, tx_size, cores) = runs.new_tree(&mut runner).unwrap().current();
+                let ((entries, mut set), workload, tx_size, cores) = runs.new_tree(&mut runner).unwrap().current();
+                set.push(format!("controller.wpq_entries={}", queue_of(&of, entries)));
                 requests.push(json!({
                     "design": of.name, "variant": variant.name(), "fault": fault.name(), "set": set, "cores": cores,
                     "workload": WORKLOADS[workload].name, "tx_size": tx_size, "machine": "small", "footprint": "16KiB",

@@ -35,7 +35,7 @@ const ROOMS: &[(&str, &str)] = &[
     ),
     ("power", "kernel message layout config parts controller device recovery assembly"),
     ("embed", "kernel stats message config parts controller device design recovery assembly power"),
-    ("run", "kernel stats message layout config parts workload trace cpu cache assembly embed"),
+    ("run", "kernel output stats message layout config parts workload trace cpu cache assembly embed"),
     ("check", "kernel message config parts trace attribution run"),
     ("user_recovery", "kernel output message trace"),
     (

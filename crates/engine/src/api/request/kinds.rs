@@ -104,7 +104,7 @@ impl Kind for Span {
     const NAME: &'static str = "span";
 
     fn schema() -> Value {
-        json!({"anyOf": [{"type": "number", "minimum": 1}, {"type": "string", "pattern": r"^[0-9.]+ ?(ns|us|ms|s)$"}]})
+        json!({"type": ["number", "string"], "minimum": 1, "pattern": r"^[0-9.]+ ?(ns|us|ms|s)$"})
     }
 }
 

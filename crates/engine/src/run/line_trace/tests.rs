@@ -142,8 +142,9 @@ fn table_of_requests_has_the_times_of_an_independent_count() {
         assert_eq!(found, counted(name, &shifted), "{name}");
         let reads: Vec<&Vec<u64>> = rows.iter().filter(|(write, _)| !write).map(|(_, row)| row).collect();
         let waited = |column: usize| reads.iter().filter(|row| row[column] > 0).count();
-        assert_eq!(waited(8) > 0, name == "secpm" || name == "sca", "{name}: counters");
-        assert!(waited(6) > 0 && waited(7) as u64 + report.forwarded_reads >= reads.len() as u64, "{name}");
+        let with_cache = ["secpm", "sca", "secpm-tree"].contains(&name);
+        assert_eq!(waited(8) > 0, with_cache, "{name}: counters");
+        assert!(waited(6) > 0 && waited(7) > reads.len() / 2, "{name}: banks and media");
     }
 }
 

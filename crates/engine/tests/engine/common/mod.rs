@@ -28,8 +28,7 @@ pub fn cases(usual: u32) -> Config {
 
 /// The entries of a write pending queue of at least `entries` with which `design` can work.
 pub fn queue_of(design: &Design, entries: u32) -> u32 {
-    let unit = design.minor_unit();
-    (entries..).find(|&entries| unit.is_none_or(|unit| unit.entries(entries) >= 2)).expect("some queue is long enough")
+    design.minor_unit().map_or(entries, |unit| entries.max(unit.least_queue()))
 }
 
 /// Memory in which every line is populated.
