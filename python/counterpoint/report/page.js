@@ -58,7 +58,11 @@ function tell(mark, text) {
   mark.classList.add("told");
   tip.textContent = text;
   tip.classList.add("shown");
-  const at = mark.getBoundingClientRect(), box = tip.getBoundingClientRect();
+  place();
+}
+
+function place() {
+  const at = told.getBoundingClientRect(), box = tip.getBoundingClientRect();
   const left = Math.min(Math.max(4, at.left + at.width / 2 - box.width / 2), innerWidth - box.width - 4);
   const above = at.top - box.height - 6;
   tip.style.left = `${left}px`;
@@ -95,7 +99,12 @@ for (const figure of document.querySelectorAll("figure.drawn[role=img]")) {
     tell(mark, label(mark));
   });
 }
-addEventListener("scroll", hide, { passive: true });
+// A page that scrolls moves the marks: the words go with theirs while it can be seen.
+addEventListener("scroll", () => {
+  if (!told) return;
+  const at = told.getBoundingClientRect();
+  if (at.bottom < 0 || at.top > innerHeight) hide(); else place();
+}, { passive: true });
 addEventListener("keydown", event => { if (event.key === "Escape") hide(); });
 
 return { tell, hide };
