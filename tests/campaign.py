@@ -16,7 +16,7 @@ from pathlib import Path
 
 import counterpoint as cp
 from counterpoint.contract.results import Crash
-from machines import POLICIES, machine
+from machines import POLICIES, fitting, machine
 
 VERDICTS: Mapping[str, Mapping[str, str]] = tomllib.loads(
     (Path(__file__).parents[1] / "crates/engine/tests/verdicts.toml").read_text()
@@ -88,7 +88,7 @@ def campaign(transactions: int, seed: int, schedules: int, every: int = 1) -> It
     def explored(design: str, variant: str, workload: str, explore: str, on: str) -> Outcome:
         sets = ["controller.aes_units=2", f"controller.policy={on}"]
         if on == _RANDOM:
-            sets = machine(random.Random(f"{seed} {design} {variant} {workload}"))
+            sets = fitting(design, machine(random.Random(f"{seed} {design} {variant} {workload}")))
         verdict = cp.crash(
             design,
             workload,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import counterpoint as cp
+
 Size = Callable[..., int]
 """One of several sizes, the smallest first."""
 
@@ -114,3 +116,10 @@ def machine(choice: random.Random) -> list[str]:
         "engine.check_loads=true",
         *_decisions(choice),
     ]
+
+
+def fitting(design: str, sets: list[str]) -> list[str]:
+    """Values of a machine whose write queue is long enough for the accepted writes of a design, if it has any."""
+    if 'domain = "accepted-writes"' not in cp.design_file(design):
+        return sets
+    return ["controller.wpq_entries=3" if one == "controller.wpq_entries=2" else one for one in sets]

@@ -22,7 +22,7 @@ import attacks
 import campaign
 import counterpoint as cp
 from counterpoint.contract.results import Crash
-from machines import machine
+from machines import fitting, machine
 
 DESIGNS = tuple(
     name for name in sorted({*campaign.VERDICTS} - {"unencrypted", "adr"}) if campaign.promises(name, "hardened")
@@ -127,7 +127,7 @@ def crash(design: str, choice: random.Random, seed: int, sets: Sequence[str] = (
         design,
         workload,
         machine="small",
-        set=[*machine(choice), *sets],
+        set=[*fitting(design, machine(choice)), *sets],
         tx_size=choice.choice(TX_SIZES),
         transactions=NESTED_TRANSACTIONS if nested else 50,
         nested_depth=nested or None,

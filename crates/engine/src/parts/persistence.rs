@@ -453,6 +453,11 @@ impl ShadowIntegrity {
     pub fn has_macs(self) -> bool {
         matches!(self, ShadowIntegrity::Macs | ShadowIntegrity::UnverifiedMacs)
     }
+
+    /// Whether a hash tree is over its lines.
+    pub fn has_tree(self) -> bool {
+        self != ShadowIntegrity::None && !self.has_macs()
+    }
 }
 
 /// A drain described by parts: which lines leave the caches after power loss, in which form and in which order.

@@ -14,7 +14,8 @@ pub fn work(design: &Design, memory: &Memory) -> Option<Work> {
     let drain = design.drain()?;
     let CrashDrain::Parts(parts) = drain else { return None };
     let slots = memory.dirty_slots;
-    let lines = ShadowRegion { first: Line(0), slots, memory_lines: memory.lines, macs: memory.slot_macs }.lines();
+    let lines =
+        ShadowRegion { first: Line(0), slots, memory_lines: memory.lines, macs: memory.shadow.has_macs() }.lines();
     let data = |data: u64| Work { writes: Lines { data, ..Lines::default() }, ..Work::default() };
     let mut work = match parts.path {
         DrainPath::InPlace | DrainPath::InTheClear => data(slots),
@@ -22,7 +23,7 @@ pub fn work(design: &Design, memory: &Memory) -> Option<Work> {
         DrainPath::EncryptToShadow => Work { pads: slots, ..data(lines) },
         DrainPath::ToShadow => data(lines),
     };
-    if memory.slot_macs {
+    if memory.shadow.has_macs() {
         work.macs += slots;
     } else if drain.shadow_integrity() != ShadowIntegrity::None {
         work.hashes += LineTree::hashes(lines);

@@ -44,10 +44,8 @@ pub struct Memory {
     pub slots: [u64; 2],
     /// Data slots of the caches whose dirty lines leave them when power fails, and whether they go to a shadow cache.
     pub dirty_slots: u64,
-    /// Whether a tree over the shadow cache protects it.
-    pub shadow_tree: bool,
-    /// Whether the slots of the shadow cache have MACs.
-    pub slot_macs: bool,
+    /// What protects the shadow cache.
+    pub shadow: ShadowIntegrity,
     /// Lines of a bucket of the hardware's log that have headers, and that have old bytes; buckets; lines of metadata.
     pub log: Option<Log>,
     /// Whether a boot finds the global counter by reading all counters.
@@ -95,9 +93,7 @@ impl Memory {
             stop_loss: u64::from(config.stop_loss),
             slots: [Some(caches.counters), caches.separate].map(|shape| shape.map_or(0, |(sets, ways)| sets * ways)),
             dirty_slots: memory_map::drained_slots(machine, 1, design),
-            shadow_tree: design.drain().is_some_and(|drain| drain.shadow_integrity() != ShadowIntegrity::None)
-                && !memory_map::has_slot_macs(design),
-            slot_macs: memory_map::has_slot_macs(design),
+            shadow: design.drain().map_or(ShadowIntegrity::None, |drain| drain.shadow_integrity()),
             log,
             scans_counters: global && survival.global_counter == GlobalCounterSurvives::AsScanned,
         }
@@ -340,10 +336,10 @@ fn undo(memory: &Memory) -> Vec<Sweep> {
 /// decrypted; into memory, each is then written.
 fn restore_shadow(memory: &Memory, into: RestoreInto) -> Vec<Sweep> {
     let slots = memory.dirty_slots;
-    let region = ShadowRegion { first: Line(0), slots, memory_lines: memory.lines, macs: memory.slot_macs };
+    let region = ShadowRegion { first: Line(0), slots, memory_lines: memory.lines, macs: memory.shadow.has_macs() };
     let lines = if slots > 0 { region.lines() } else { 0 };
-    let hashes = if memory.shadow_tree { LineTree::hashes(lines) } else { 0 };
-    let macs = if memory.slot_macs { slots } else { 0 };
+    let hashes = if memory.shadow.has_tree() { LineTree::hashes(lines) } else { 0 };
+    let macs = if memory.shadow.has_macs() { slots } else { 0 };
     let read = Work { pads: slots, hashes, macs, ..reads(Lines { data: lines, ..Lines::default() }) };
     let first = Line(memory.lines.saturating_sub(lines));
     let written = match into {
