@@ -94,8 +94,7 @@ def is_trace(workload: str) -> bool:
 def _check_trace(path: str) -> None:
     """Refuses what is no recorded program, which the engine does only when it runs one."""
     if not is_file(path):
-        names = [*(one.name for one in catalogue.workloads()), *(one.name for one in catalogue.probes())]
-        known = ", ".join(names)
+        known = ", ".join(catalogue.programs())
         raise InputError(f"workload '{path}' does not exist and is not a trace file (known: {known})")
     if _engine.trace_kind(checked_text(path, "workload")) == "lines":
         raise InputError(f"{path}: a trace of memory lines has no program")

@@ -74,7 +74,7 @@ def _content(name: str) -> str:
 @cache
 def _names() -> frozenset[str]:
     kinds = (catalogue.machines(), catalogue.designs())
-    return catalogue.programs() | {known.name for kind in kinds for known in kind}
+    return frozenset([*catalogue.programs(), *(known.name for kind in kinds for known in kind)])
 
 
 @cache

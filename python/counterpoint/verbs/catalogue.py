@@ -106,9 +106,9 @@ def probes() -> list[Probe]:
     return list(_catalogue().probes)
 
 
-def programs() -> frozenset[str]:
-    """The names of all workloads and probes: every other workload is the path of a trace."""
-    return frozenset([*(one.name for one in workloads()), *(one.name for one in probes())])
+def programs() -> list[str]:
+    """The names of all workloads and probes, in their order: every other workload is the path of a trace."""
+    return [*(one.name for one in workloads()), *(one.name for one in probes())]
 
 
 def machines() -> list[Machine]:

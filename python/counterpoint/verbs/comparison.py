@@ -216,7 +216,7 @@ def baseline_of(designs: Sequence[str | os.PathLike[str]], baseline: str | os.Pa
 
 def _any_trace(works: Iterable[str | os.PathLike[str]]) -> bool:
     """Whether one of the workloads is the path of a trace, or does not exist, which the engine refuses."""
-    return not {os.fspath(work) for work in works} <= catalogue.programs()
+    return not {os.fspath(work) for work in works} <= {*catalogue.programs()}
 
 
 def _points(

@@ -1,6 +1,7 @@
 //! Replays of traces of memory lines, which have no program: from a request to a report of controller and device.
 
 use super::Progress;
+use super::named::written_once;
 use super::request::{Lines, Omitted, TIMING};
 use super::runs::{interrupted, unless_interrupted};
 use crate::config::RunConfig;
@@ -11,8 +12,7 @@ use crate::trace::lines::LineTrace;
 use crate::workload;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -26,7 +26,7 @@ struct Prepared {
     design: Design,
     trace: LineTrace,
     clock_mhz: u64,
-    requests: Option<PathBuf>,
+    requests: Option<String>,
 }
 
 /// `lines` if `path` is a trace of memory lines, `program` for every other trace, even if the file does not exist.
@@ -57,7 +57,7 @@ impl Prepared {
             let what = format!("trace_clock_mhz: {clock_mhz} is not from 1 to {TRACE_CLOCK_MHZ_MAX}");
             return Err(ConfigError(what));
         }
-        Ok(Self { config, design, trace, clock_mhz, requests: request.requests.as_ref().map(PathBuf::from) })
+        Ok(Self { config, design, trace, clock_mhz, requests: request.requests.clone() })
     }
 }
 
@@ -69,11 +69,7 @@ pub(super) fn replay(
     cancel: &Arc<AtomicBool>,
 ) -> Result<String, Failure> {
     let prepared = runs.iter().map(|run| Prepared::new(run, cancel)).collect::<Result<Vec<_>, _>>()?;
-    let mut tables = HashSet::new();
-    if let Some(path) = prepared.iter().filter_map(|run| run.requests.as_ref()).find(|path| !tables.insert(*path)) {
-        let what = format!("requests {}: two replays cannot write the same file", path.display());
-        return Err(ConfigError(what).into());
-    }
+    written_once("requests", "replays", prepared.iter().filter_map(|run| run.requests.as_ref()))?;
     let pool = workers::pool(workers::workers(workers).min(prepared.len()))?;
     let total = prepared.iter().map(|run| run.trace.bytes()).sum();
     let done = AtomicU64::new(0);
@@ -85,7 +81,7 @@ pub(super) fn replay(
                 &run.design,
                 &run.trace,
                 run.clock_mhz,
-                run.requests.as_deref(),
+                run.requests.as_deref().map(Path::new),
                 &tell,
                 cancel,
             );

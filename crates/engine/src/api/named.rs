@@ -7,6 +7,7 @@ use crate::kernel::ConfigError;
 use crate::message::Omission;
 use crate::parts::Design;
 use crate::workload;
+use std::collections::HashSet;
 
 /// Checks the number of the event after which power fails.
 pub(super) fn checked_event(at_event: Option<u64>) -> Result<Option<u64>, ConfigError> {
@@ -20,6 +21,19 @@ pub(super) fn checked_event(at_event: Option<u64>) -> Result<Option<u64>, Config
 pub(super) fn only_with(what: &str, options: &[(&str, bool)]) -> Result<(), ConfigError> {
     match options.iter().find(|(_, given)| *given) {
         Some((name, _)) => Err(ConfigError(format!("{name}: it has no effect without {what}"))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a file that two of several `calls` would write, which `option` names.
+pub(super) fn written_once<'a>(
+    option: &str,
+    calls: &str,
+    mut paths: impl Iterator<Item = &'a String>,
+) -> Result<(), ConfigError> {
+    let mut seen = HashSet::new();
+    match paths.find(|path| !seen.insert(*path)) {
+        Some(path) => Err(ConfigError(format!("{option} {path}: two {calls} cannot write the same file"))),
         None => Ok(()),
     }
 }

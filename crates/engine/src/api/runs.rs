@@ -1,5 +1,6 @@
 //! Simulations: batches of runs, and replays of traces.
 
+use super::named::written_once;
 use super::request::{self, Run, TIMING};
 use super::{Progress, Session, lines};
 use crate::assembly::host_memory::{self, Needs, Purpose};
@@ -12,7 +13,6 @@ use crate::run::{Bases, Source, simulate, simulate_observed};
 use crate::timeline::{Timeline, Windows};
 use crate::workload::BaseKey;
 use serde_json::{Value, json};
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -171,10 +171,7 @@ fn run_all(
     cancel: &Arc<AtomicBool>,
 ) -> Result<String, Failure> {
     let prepared = runs.iter().map(|run| Prepared::new(run, cancel)).collect::<Result<Vec<_>, _>>()?;
-    let mut timelines = HashSet::new();
-    if let Some(path) = prepared.iter().filter_map(|run| run.timeline.as_ref()).find(|path| !timelines.insert(*path)) {
-        return Err(ConfigError(format!("timeline {path}: two runs cannot write the same file")).into());
-    }
+    written_once("timeline", "runs", prepared.iter().filter_map(|run| run.timeline.as_ref()))?;
     let workers = workers::workers(workers);
     let needs = prepared.iter().map(|Prepared { run, .. }| Needs::of(&run.config, &run.design, Purpose::Simulate));
     host_memory::check(needs, workers)?;

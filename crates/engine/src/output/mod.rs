@@ -7,7 +7,7 @@
 mod tests;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempPath};
 
@@ -47,4 +47,48 @@ impl Unfinished {
     pub fn finish(self) -> io::Result<()> {
         self.temporary.persist(&self.path).map_err(|refused| refused.error)
     }
+}
+
+/// A file that is written while something runs, which need not look whether it can be: the first error is told at the end.
+pub struct Streamed {
+    /// What it is, in an error.
+    what: &'static str,
+    path: PathBuf,
+    name: Unfinished,
+    out: BufWriter<File>,
+    failed: Option<io::Error>,
+}
+
+impl Streamed {
+    /// Begins the file that will be at `path`.
+    ///
+    /// # Errors
+    /// A sentence: [`create`] fails.
+    pub fn create(what: &'static str, path: &Path) -> Result<Self, String> {
+        let (file, name) = create(path).map_err(|error| cannot(what, path, &error))?;
+        Ok(Self { what, path: path.to_owned(), name, out: BufWriter::new(file), failed: None })
+    }
+
+    /// Adds bytes, unless an earlier call has failed.
+    pub fn write(&mut self, bytes: &[u8]) {
+        if self.failed.is_none() {
+            self.failed = self.out.write_all(bytes).err();
+        }
+    }
+
+    /// Completes the file and gives it its name.
+    ///
+    /// # Errors
+    /// A sentence: something could not be written, or the file cannot be renamed.
+    pub fn finish(mut self) -> Result<(), String> {
+        let result = match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.out.flush().and_then(|()| self.name.finish()),
+        };
+        result.map_err(|error| cannot(self.what, &self.path, &error))
+    }
+}
+
+fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
+    format!("{what} {}: cannot be written: {error}", path.display())
 }

@@ -15,6 +15,9 @@ pub struct Timing {
     pub meaning: &'static str,
     /// What of the machine is changed.
     sets: &'static [&'static str],
+    /// Entries of the write pending queue, unless accepted writes need more, and how many of them make it drain; `None`: those of
+    /// the machine.
+    queue: Option<u32>,
     /// Whether each operation waits until nothing of those before it is in flight.
     apart: bool,
 }
@@ -25,30 +28,35 @@ pub(super) const TIMINGS: [Timing; 5] = [
         name: "machine",
         meaning: "operations follow each other at once, on the machine as it is",
         sets: &[],
+        queue: None,
         apart: false,
     },
     Timing {
         name: "apart",
         meaning: "each operation begins when nothing of those before it is in flight",
         sets: &[],
+        queue: None,
         apart: true,
     },
     Timing {
         name: "slow-encryption",
         meaning: "one AES circuit of a microsecond: what needs no pad overtakes what waits for one",
         sets: &["controller.aes_units=1", "controller.aes_latency_ns=1000"],
+        queue: None,
         apart: false,
     },
     Timing {
         name: "slow-writes",
         meaning: "banks program a line for five microseconds: the queue fills, and what is queued stays there",
-        sets: &["device.t_wr_ns=5000", "controller.wpq_entries=2", "controller.wpq_high_watermark=2"],
+        sets: &["device.t_wr_ns=5000"],
+        queue: Some(2),
         apart: false,
     },
     Timing {
         name: "small-counters",
         meaning: "minor counters of one bit: every other write of a line re-encrypts its page (without MACs, only lines that were written)",
         sets: &["counters.minor_bits=1", "counters.reencrypt_unwritten=false"],
+        queue: None,
         apart: false,
     },
 ];
@@ -80,12 +88,13 @@ impl Timing {
 
     /// What of the machine is changed for `design`: a queue is at least as long as its accepted writes need.
     pub fn sets(&self, design: &Design) -> Vec<String> {
-        let least = design.minor_unit().map_or(0, MinorUnit::least_queue);
-        let of_queue = |set: &str| {
-            let entries: u32 = set.strip_prefix("controller.wpq_entries=")?.parse().ok()?;
-            Some(format!("controller.wpq_entries={}", entries.max(least)))
-        };
-        self.sets.iter().map(|set| of_queue(set).unwrap_or_else(|| (*set).to_owned())).collect()
+        let mut sets: Vec<String> = self.sets.iter().map(|set| (*set).to_owned()).collect();
+        if let Some(entries) = self.queue {
+            let least = design.minor_unit().map_or(0, MinorUnit::least_queue);
+            sets.push(format!("controller.wpq_entries={}", entries.max(least)));
+            sets.push(format!("controller.wpq_high_watermark={entries}"));
+        }
+        sets
     }
 
     /// Why the timing makes no difference for `design` on `machine`, if it makes none.

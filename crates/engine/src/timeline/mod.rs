@@ -10,11 +10,9 @@ pub use windows::Windows;
 use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
 use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, Page};
-use crate::output::{self, Unfinished};
+use crate::output::Streamed;
 use crate::stats;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const CORES: u32 = 1;
 const CACHES: u32 = 2;
@@ -25,11 +23,8 @@ const LOG: u32 = 6;
 
 /// Writes the trace while the simulation runs; the file gets its name when it is complete.
 pub struct Timeline {
-    path: PathBuf,
-    name: Unfinished,
-    out: BufWriter<File>,
+    out: Streamed,
     layout: MediaLayout,
-    failed: Option<std::io::Error>,
     queued: i64,
     first: bool,
 }
@@ -38,16 +33,8 @@ impl Timeline {
     /// Starts a trace that will be at `path`, for a machine with this `layout` of counters. The folder must be
     /// writable.
     pub fn create(path: &Path, layout: MediaLayout) -> Result<Self, ConfigError> {
-        let (file, name) = output::create(path).map_err(|error| cannot(path, &error))?;
-        let mut timeline = Self {
-            path: path.to_owned(),
-            name,
-            out: BufWriter::new(file),
-            layout,
-            failed: None,
-            queued: 0,
-            first: true,
-        };
+        let out = Streamed::create("timeline", path).map_err(ConfigError)?;
+        let mut timeline = Self { out, layout, queued: 0, first: true };
         timeline.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         for (process, name) in [
             (CORES, "cores"),
@@ -86,17 +73,11 @@ impl Timeline {
     /// Completes the file and gives it its name.
     pub fn finish(mut self) -> Result<(), ConfigError> {
         self.write("\n]}\n");
-        let result = match self.failed.take() {
-            Some(error) => Err(error),
-            None => self.out.flush().and_then(|()| self.name.finish()),
-        };
-        result.map_err(|error| cannot(&self.path, &error))
+        self.out.finish().map_err(ConfigError)
     }
 
     fn write(&mut self, text: &str) {
-        if self.failed.is_none() {
-            self.failed = self.out.write_all(text.as_bytes()).err();
-        }
+        self.out.write(text.as_bytes());
     }
 
     fn event(&mut self, text: &str) {
@@ -151,10 +132,6 @@ impl Timeline {
 /// The track of `media`: data, counters, or what protects integrity.
 fn kind(media: MediaLine) -> u32 {
     u32::from(media.is_metadata()) + u32::from(media.is_metadata() && !media.is_counter())
-}
-
-fn cannot(path: &Path, error: &std::io::Error) -> ConfigError {
-    ConfigError(format!("timeline {}: cannot be written: {error}", path.display()))
 }
 
 impl Observer for Timeline {

@@ -7,15 +7,13 @@
 use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
 use crate::message::{CounterBlock, Line, MediaLine, MediaOp, MediaUnit, Observer};
-use crate::output::{self, Unfinished};
+use crate::output::Streamed;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The names of the columns. Times are in picoseconds since the first access.
-const HEAD: &str = "id,op,address,due_ps,sent_ps,answered_ps,room_ps,bank_ps,media_ps,counter_ps,rest_ps";
+const HEAD: &[u8] = b"id,op,address,due_ps,sent_ps,answered_ps,room_ps,bank_ps,media_ps,counter_ps,rest_ps\n";
 
 /// Reads that are remembered: many more than a read queue has.
 const READS_MAX: usize = 1_024;
@@ -38,10 +36,7 @@ type Waits = [Ps; 5];
 
 /// Observes the media, and writes a row for each request when it is answered.
 pub(super) struct Requests {
-    path: PathBuf,
-    name: Unfinished,
-    out: BufWriter<File>,
-    failed: Option<std::io::Error>,
+    out: Streamed,
     row: Vec<u8>,
     media: Media,
 }
@@ -58,12 +53,10 @@ struct Media {
 impl Requests {
     /// Starts a table that will be at `path`, of a machine with this `layout` of memory.
     pub fn create(path: &Path, layout: MediaLayout) -> Result<Self, ConfigError> {
-        let (file, name) = output::create(path).map_err(|error| cannot(path, &error))?;
+        let mut out = Streamed::create("requests", path).map_err(ConfigError)?;
+        out.write(HEAD);
         let media = Media { layout, lines: VecDeque::new(), counters: FxHashMap::default() };
-        let mut table =
-            Self { path: path.to_owned(), name, out: BufWriter::new(file), failed: None, row: Vec::new(), media };
-        table.failed = writeln!(table.out, "{HEAD}").err();
-        Ok(table)
+        Ok(Self { out, row: Vec::new(), media })
     }
 
     pub fn answered(&mut self, request: Answered) {
@@ -79,9 +72,7 @@ impl Requests {
         }
         let end = self.row.len() - 1;
         self.row[end] = b'\n';
-        if self.failed.is_none() {
-            self.failed = self.out.write_all(&self.row).err();
-        }
+        self.out.write(&self.row);
     }
 
     /// Adds a field to the row, and what separates it from the next one.
@@ -93,12 +84,8 @@ impl Requests {
     }
 
     /// Completes the file and gives it its name.
-    pub fn finish(mut self) -> Result<(), ConfigError> {
-        let result = match self.failed.take() {
-            Some(error) => Err(error),
-            None => self.out.flush().and_then(|()| self.name.finish()),
-        };
-        result.map_err(|error| cannot(&self.path, &error))
+    pub fn finish(self) -> Result<(), ConfigError> {
+        self.out.finish().map_err(ConfigError)
     }
 }
 
@@ -132,8 +119,4 @@ impl Observer for Requests {
             _ => {}
         }
     }
-}
-
-fn cannot(path: &Path, error: &std::io::Error) -> ConfigError {
-    ConfigError(format!("requests {}: cannot be written: {error}", path.display()))
 }
