@@ -132,12 +132,14 @@ test-wheel: engine ## Install the package as a wheel, without a compiler, into a
 	$(BIN)/python tests/wheel.py target/test-wheel
 
 .PHONY: wheel
-wheel: $(STAMPS)/release ## Build a release, in target/dist: source distribution, and from it a wheel for any x86-64 Linux with glibc 2.17.
+wheel: $(STAMPS)/release ## Build a release, in target/dist: source distribution, and wheels for x86-64 and 64-bit Arm Linux with glibc 2.17.
 	install/wheel.sh $(DIST)
 
 .PHONY: test-release
-test-release: engine ## Test what `make wheel` has built as test-wheel does, with the newest packages, installed by pip.
+test-release: engine ## Test what `make wheel` has built as test-wheel does, with the newest packages, installed by pip; the wheel for Arm under QEMU.
 	$(BIN)/python tests/wheel.py --newest $(DIST)
+	tests/packages.sh "the test of the wheel for Arm" qemu-user
+	$(BIN)/python tests/arm_wheel.py $(DIST)
 
 .PHONY: bench
 bench: venv ## Measure the engine, beside goals and the baseline; BENCH="crash --update": only some files, as the new baseline.

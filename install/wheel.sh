@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds a release: source distribution, and from it a wheel that a profile has made faster. wheel.sh FOLDER
+# Builds a release: source distribution, and from it a wheel that a profile has made faster; and a wheel for 64-bit Arm.
+# wheel.sh FOLDER
 #
 # First comes an engine that counts what it executes. It does, on one thread, what users do most. From the counts the
 # compiler learns which code runs often; results do not depend on them. Everything in between goes into target/profile.
@@ -14,6 +15,13 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 merge=$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata
 [ -x "$merge" ] || merge=$(command -v llvm-profdata) || {
     echo "error: llvm-profdata is missing; install it with: rustup component add llvm-tools" >&2
+    exit 2
+}
+
+# Zig compiles C and links for any computer, but the compiler needs its own standard library for it.
+arm=aarch64-unknown-linux-gnu
+[ -d "$(rustc --print sysroot)/lib/rustlib/$arm/lib" ] || {
+    echo "error: the standard library for $arm is missing; install it with: rustup target add $arm" >&2
     exit 2
 }
 
@@ -73,3 +81,6 @@ done)
     echo "error: Cargo names the engine differently in the two builds ($(tr '\n' ' ' <<<"$crates")): the profile has no effect" >&2
     exit 1
 }
+
+# Nothing here runs that engine while it counts, so it has no profile.
+maturin build --zig --target $arm --target-dir "$work/arm" --compatibility manylinux2014 --out "$out"

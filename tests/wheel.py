@@ -1,6 +1,7 @@
 """Installs a wheel into a bare environment of each Python that is there, and does there what a user does first.
 
-Usage: wheel.py FOLDER [--newest]. The folder has one wheel and one source distribution; `make test-wheel` builds them.
+Usage: wheel.py FOLDER [--newest]. The folder has one wheel for this computer and one source distribution;
+`make test-wheel` builds them.
 The environments have no compiler: PATH names their own programs only. What is printed there must be what the package
 of the repository prints, whose environment runs this. Of the source distribution it is checked that it has the same
 sources, and that pip builds it with the same lock file.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import subprocess
 import sys
 import tarfile
@@ -183,7 +185,7 @@ def check_sdist(sdist: Path, folder: Path) -> None:
 
 def check(built: Path, newest: bool) -> int:
     """Checks wheel and source distribution in the folder; returns in how many environments."""
-    (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
+    (wheel,), (sdist,) = built.glob(f"*_{platform.machine()}.whl"), built.glob("*.tar.gz")
     require(contents(ROOT / PACKAGE).keys() >= RECORDER, "the sources of the recorder are missing in the repository")
     count = 0
     # Beside the wheel: there uv can link files from its cache where a folder for temporary files may be elsewhere.
@@ -215,7 +217,7 @@ def check(built: Path, newest: bool) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="has one wheel and one source distribution")
+    parser.add_argument("folder", type=Path, help="has a wheel and a source distribution")
     parser.add_argument("--newest", action="store_true", help="the newest packages, by pip, and a report")
     options = parser.parse_args()
     try:

@@ -189,7 +189,7 @@ fn what_a_running_machine_does_not_check_is_accepted() {
 #[test]
 fn copy_of_any_running_machine_is_that_machine() {
     let base =
-        json!({"machine": "small", "workload": "btree", "transactions": 3, "attack": ["erase"], "attack_every": 3});
+        json!({"machine": "small", "workload": "btree", "transactions": 2, "attack": ["erase"], "attack_every": 3});
     let crashable = |name: &&str| design::find(name, Variant::Hardened).unwrap().promise.crash_consistent.is_ok();
     let designs: Vec<&str> = design::names().filter(crashable).collect();
     assert!(designs.len() > 20);

@@ -100,7 +100,7 @@ const READINGS: [&str; 2] = ["published", "hardened"];
 
 /// Two files, or two readings of one, that have the same parts are one design.
 #[test]
-fn every_value_of_every_part_is_crashed_on_every_design_that_can_have_it() {
+fn every_value_of_every_part_is_crashed_on_designs_that_can_have_it() {
     let folder = TempDir::new().unwrap();
     let mut distinct: BTreeMap<String, (String, PathBuf, &str)> = BTreeMap::new();
     let mut cases = Vec::new();
@@ -131,14 +131,22 @@ fn every_value_of_every_part_is_crashed_on_every_design_that_can_have_it() {
     let run = |(parts, (text, path, reading)): (&String, &(String, PathBuf, &str))| {
         accepted(path, text, json!({"variant": reading})).then(|| parts.clone())
     };
-    let accepted: BTreeSet<String> = distinct.par_iter().filter_map(run).collect();
+    // A third of the designs, and of the others those that have a value that none of these could have.
+    let (third, others): (Vec<_>, Vec<_>) = distinct.iter().enumerate().partition(|(place, _)| place.is_multiple_of(3));
+    let mut accepted: BTreeSet<String> = third.par_iter().filter_map(|(_, case)| run(*case)).collect();
     let all: BTreeSet<(&str, &str)> = cases.iter().map(|(part, _)| *part).collect();
-    let is_taken = |designs: &[(&str, String)]| designs.iter().any(|(_, parts)| accepted.contains(parts));
-    let taken = cases.iter().filter(|(_, designs)| is_taken(designs)).map(|(part, _)| *part).collect();
+    let missing = |accepted: &BTreeSet<String>| -> Vec<(&str, &str)> {
+        let is_taken = |designs: &[(&str, String)]| designs.iter().any(|(_, parts)| accepted.contains(parts));
+        let taken = cases.iter().filter(|(_, designs)| is_taken(designs)).map(|(part, _)| *part).collect();
+        all.difference(&taken).copied().collect()
+    };
+    let left = missing(&accepted);
+    let has_one = |parts: &String| {
+        cases.iter().any(|(part, designs)| left.contains(part) && designs.iter().any(|(_, of)| of == parts))
+    };
+    accepted.par_extend(others.par_iter().filter(|(_, case)| has_one(case.0)).filter_map(|(_, case)| run(*case)));
     // No design can have a log counter that is stored beside its line.
-    let never = [("log_write_path", "co-located")];
-    let missing: Vec<_> = all.difference(&taken).copied().collect();
-    assert_eq!(missing, never);
+    assert_eq!(missing(&accepted), [("log_write_path", "co-located")]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use counterpoint_engine::parts::{
     MinorReset, ProgramForm, Promise, RecoveryStep, RegisterName, Registers, WritePath, WritebackOrder,
 };
 use counterpoint_engine::{CrashCase, audit::Rule, design};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -30,12 +31,18 @@ fn judge(design: &Design, workload: &str, sets: &[&str]) -> CrashReport {
 
 /// Fails power after every event like `judge`, with an annotation left out of the program.
 fn judge_without(design: &Design, workload: &str, sets: &[&str], leave_out: Option<Annotation>) -> CrashReport {
-    let report = explored(design, workload, sets, leave_out);
+    let report = explored(design, workload, sets, leave_out, CrashPlan::All);
     assert_eq!(report.internal_errors, [] as [String; 0], "{workload}");
     report
 }
 
-fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<Annotation>) -> CrashReport {
+fn explored(
+    design: &Design,
+    workload: &str,
+    sets: &[&str],
+    leave_out: Option<Annotation>,
+    plan: CrashPlan,
+) -> CrashReport {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let config = RunConfig {
         variant: design.variant,
@@ -49,7 +56,7 @@ fn explored(design: &Design, workload: &str, sets: &[&str], leave_out: Option<An
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
     let (progress, cancel) = (&|_| {}, &AtomicBool::new(false));
     let case = CrashCase { config: &config, design, source: &source, wrappers: &[], progress, cancel };
-    case.explore(&Exploration::of(CrashPlan::All)).unwrap()
+    case.explore(&Exploration::of(plan)).unwrap()
 }
 
 fn rules(report: &CrashReport) -> Vec<Rule> {
@@ -258,4 +265,12 @@ fn flushed_data_whose_counter_stays_in_the_cache() {
         });
         caught(&broken, "array", &["counters.minor_bits=7"], Rule::Durability);
     }
+}
+
+/// A line that is re-encrypted returns to the caches as memory has it, and an accepted write of it is not in memory yet.
+#[test]
+fn page_under_re_encryption_gives_the_caches_nothing_older_than_an_accepted_write() {
+    let points = CrashPlan::Sample(NonZeroU64::new(2000).unwrap());
+    let report = explored(&intact("dolos"), "queue", &[], None, points);
+    assert!(report.holds() && report.internal_errors.is_empty(), "{:?}", report.violations.first());
 }

@@ -196,8 +196,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             }
             Origin::Rested(_) | Origin::Log(_) | Origin::Turn(_) => unreachable!("these read nothing"),
             Origin::Reencryption(index) => {
-                // The log does not concern the caches.
-                if !self.engine.log.as_ref().is_some_and(|log| log.has(line)) {
+                // The log does not concern the caches, and they have evicted something newer if an accepted write still waits.
+                let of_log = self.engine.log.as_ref().is_some_and(|log| log.has(line));
+                let outdated = self.engine.accepted.is_some() && self.memory.writes.has(line);
+                if !of_log && !outdated {
                     self.memory.responses.push(Response::Install { line, bytes });
                 }
                 let write = self.memory.writes.add(line, &bytes, Origin::Reencryption(index));
