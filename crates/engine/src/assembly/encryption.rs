@@ -17,9 +17,10 @@ use crate::mechanism::pads::{ConstantTweak, LogAndDataPads, VersionedLines};
 use crate::mechanism::table_contents::TableContents;
 use crate::message::BaseImage;
 use crate::parts::{
-    Admit, Counter, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog, LineCipher,
-    LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource, RootUpdate,
-    ShadowIntegrity, ShadowTable, ShadowTree, TableScheme, Tree, TreeNodes, TreeScheme, Tweak, WritePath,
+    Admit, Choice, Counter, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog,
+    LineCipher, LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource,
+    PairedLines, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme, Tree, TreeNodes, TreeScheme, Tweak,
+    WritePath,
 };
 use crate::recovery::{DirectCodec, IntegrityCodec, LineCodec, SchemeCodec, TreeCodec};
 use std::sync::Arc;
@@ -241,6 +242,20 @@ fn room_for_acceptance(machine: &Machine, design: &Design) -> Result<(), ConfigE
         "controller.wpq_entries = {entries} must be at least {least} for design '{}', because one entry beside that of an accepted \
          write must be left",
         design.name
+    )))
+}
+
+/// Refuses a design whose write path asks for the lines of the program's undo log, if nobody knows them.
+pub(super) fn log_is_known(design: &Design, known: bool) -> Result<(), ConfigError> {
+    let paired = design.encryption.map_or(PairedLines::Marked, |encryption| encryption.paired_lines);
+    if known || paired == PairedLines::Marked {
+        return Ok(());
+    }
+    Err(ConfigError(format!(
+        "design '{}' has paired_lines = \"{}\", which needs to know where the undo log of the program is; only the workloads that keep \
+         one in software say so",
+        design.name,
+        paired.name()
     )))
 }
 

@@ -1,6 +1,6 @@
 //! Controller and device alone, driven by lines: used for line traces and by other simulators.
 
-use super::encryption::{encryption_parts, line_cipher};
+use super::encryption::{encryption_parts, line_cipher, log_is_known};
 use crate::config::Machine;
 use crate::controller::{Context, Controller, Response};
 use crate::device::Device;
@@ -211,6 +211,7 @@ pub(crate) fn controller(
     base: &Arc<dyn BaseImage>,
     device: &Device,
 ) -> Result<Controller, ConfigError> {
+    log_is_known(design, false)?;
     let encryption = encryption_parts(machine, design, seed, base)?;
     let controller = Controller::new(machine, encryption, 1, usize::from(device.banks()), Vec::new());
     Ok(controller.encrypting(machine, line_cipher(machine, design, seed)?))

@@ -1,5 +1,6 @@
 //! The only file that knows every stage: it owns them and routes messages between them.
 
+use super::encryption::log_is_known;
 use super::memory_map::shadow_region;
 use super::warm::warm;
 use super::{encryption_parts, line_cipher};
@@ -59,6 +60,7 @@ impl<O: Observer> System<O> {
         let device = Device::new(machine, design.media_layout(machine), Arc::clone(&job.base))?;
         let encryption = encryption_parts(machine, design, config.seed, &job.base)?;
         let log = job.layouts.iter().map(|layout| Line::containing(layout.log.start)..Line::containing(layout.log.end));
+        log_is_known(design, job.layouts.iter().any(|layout| !layout.log.is_empty()))?;
         let cores = job.programs.len() as u16;
         let mut cache = caches(machine, design, cores, encryption.as_ref())?;
         let cipher = line_cipher(machine, design, config.seed)?;

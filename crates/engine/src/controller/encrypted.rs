@@ -16,7 +16,8 @@ use crate::config::Machine;
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{ControllerEvent, DevicePort, Observer};
 use crate::parts::{
-    AppendOrder, Counter, CounterCoalescing, LogEncryption, MinorReset, PadSource, WritePath, WritebackOrder,
+    AppendOrder, Counter, CounterCoalescing, LogEncryption, MinorReset, PadSource, PairedLines, WritePath,
+    WritebackOrder,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ use std::sync::Arc;
 pub(super) struct Rules {
     /// How the counter of a data line becomes durable.
     write_path: WritePath,
+    /// Which lines are counter-atomic beside those that are marked.
+    pub paired_lines: PairedLines,
     /// How the counter of a log line becomes durable, if log lines have counters.
     log_write_path: Option<WritePath>,
     pub append_order: AppendOrder,
@@ -49,6 +52,7 @@ impl Rules {
         });
         Self {
             write_path: choices.write_path,
+            paired_lines: choices.paired_lines,
             log_write_path,
             append_order: choices.append_order,
             coalescing,

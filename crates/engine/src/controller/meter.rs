@@ -155,7 +155,7 @@ impl Meter {
             MediaUnit::Mac(_) => &mut self.stats.mac_writes,
             MediaUnit::Node(_) => &mut self.stats.tree_writes,
             MediaUnit::Table(_) => &mut self.stats.table_writes,
-            MediaUnit::Data(_) if self.is_log(entry.media) => &mut self.stats.log_writes,
+            MediaUnit::Data(line) if self.in_log(line) => &mut self.stats.log_writes,
             MediaUnit::Data(_) => &mut self.stats.data_writes,
         };
         *written += 1;
@@ -199,7 +199,8 @@ impl Meter {
         }
     }
 
-    fn is_log(&self, media: MediaLine) -> bool {
-        media.as_line().is_some_and(|line| self.log.iter().any(|range| range.contains(&line)))
+    /// Whether `line` lies in an undo log.
+    pub fn in_log(&self, line: Line) -> bool {
+        self.log.iter().any(|range| range.contains(&line))
     }
 }

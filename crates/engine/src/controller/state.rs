@@ -23,7 +23,7 @@ use crate::message::{
     Content, ControllerEvent, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit, MemoryRequest,
     Observer, OnChipLine,
 };
-use crate::parts::{CounterStore, GroupCommit, LineCipher, WriteQueues};
+use crate::parts::{CounterStore, GroupCommit, LineCipher, PairedLines, WriteQueues};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,8 +47,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller for `cores` cores in front of `banks` banks. `log` contains the lines of undo logs, for statistics
-    /// only.
+    /// A controller for `cores` cores in front of `banks` banks. `log` contains the lines of the programs' undo logs.
     pub fn new(
         machine: &Machine,
         encryption: Option<EncryptionParts>,
@@ -129,9 +128,11 @@ impl Controller {
                 (at, ControllerEvent::ReadArrives { slot: self.reads.add(line, Origin::Caches(token)) })
             }
             MemoryRequest::Write { at, line, ref bytes, ref cache_pad, token, core, counter_atomic } => {
+                let paired = self.engine.as_ref().map_or(PairedLines::Marked, |engine| engine.rules.paired_lines);
                 let slot = self.writes.add(line, bytes, Origin::Caches(token.0));
-                self.writes[slot].cache_pad = *cache_pad;
-                (self.writes[slot].core, self.writes[slot].counter_atomic) = (core, counter_atomic);
+                let write = &mut self.writes[slot];
+                (write.cache_pad, write.core) = (*cache_pad, core);
+                write.counter_atomic = counter_atomic || paired.has(|| self.meter.in_log(line));
                 (at, ControllerEvent::WriteArrives { slot })
             }
             MemoryRequest::IncrementCounter { at, core, line } => {

@@ -7,10 +7,10 @@ use crate::parts::{
     AppendOrder, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart, CounterStore,
     CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts, DrainPath,
     Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity, LogChains,
-    LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac, PartsList,
-    PersistenceDomain, ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, RootUpdate, ShadowIntegrity,
-    ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree, TreeLeaves, TreeNodes, TreeOrder,
-    TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues, WritebackOrder,
+    LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac, PairedLines,
+    PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, RootUpdate,
+    ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree, TreeLeaves, TreeNodes,
+    TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues, WritebackOrder,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has the default of its type.
@@ -31,6 +31,7 @@ pub(super) struct Draft {
     pub counter_store: CounterStore,
     pub counter_bank: CounterBank,
     pub write_path: WritePath,
+    pub paired_lines: PairedLines,
     pub counter_update: CounterUpdate,
     pub write_queues: WriteQueues,
     pub writeback_order: WritebackOrder,
@@ -141,6 +142,7 @@ impl Draft {
             store: self.counter_store,
             bank: self.counter_bank,
             write_path: self.write_path,
+            paired_lines: self.paired_lines,
             update: self.counter_update,
             queues: self.write_queues,
             writeback_order: self.writeback_order,

@@ -62,6 +62,7 @@ pub(super) enum Needs {
     CounterNodes,
     Contents,
     StaleBits,
+    Selection,
     CounterQueue,
     WholeCounters,
     Split,
@@ -107,6 +108,10 @@ impl Needs {
             Needs::CounterNodes => (
                 matches!(draft.tree_nodes(), Some(TreeNodes::Counters | TreeNodes::Sums)),
                 "integrity = \"counter-tree\" or \"summing-tree\"",
+            ),
+            Needs::Selection => (
+                encrypted && draft.write_path.selects(),
+                "write_path = \"flushed-pairs\", \"selective-ready-pairs\", \"selective-early-pairs\" or \"selective-stop-loss\"",
             ),
             Needs::CounterQueue => {
                 (encrypted && draft.write_queues == WriteQueues::DataAndCounter, "write_queues = \"data-and-counter\"")
@@ -224,6 +229,7 @@ pub(super) const KEYS: &[Key] = &[
     one!(counter_store, Encryption),
     one!(counter_bank, Encryption),
     one!(write_path, Encryption),
+    one!(paired_lines, Selection),
     one!(counter_update, Encryption),
     one!(write_queues, Encryption),
     one!(writeback_order, Encryption),

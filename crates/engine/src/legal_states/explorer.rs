@@ -80,7 +80,8 @@ struct Examiner<'a> {
 impl<'a> LegalExplorer<'a> {
     pub fn new(setup: LegalSetup<'a>) -> Self {
         let layout = setup.program.layouts()[0].clone();
-        let history = History::new(Arc::clone(&setup.base), layout, setup.coverage, setup.records);
+        let history = History::new(Arc::clone(&setup.base), layout, setup.coverage, setup.records)
+            .pairing(setup.hardware.paired_lines());
         let examiner = Examiner {
             hardware: setup.hardware,
             line_atomic: setup.line_atomic,

@@ -21,8 +21,8 @@ use super::space::{Candidate, Reading, Space};
 use crate::config::Machine;
 use crate::message::{CounterBlock, Line};
 use crate::parts::{
-    Admit, AppendOrder, CounterStore, CounterUpdate, Design, Domain, MinorReset, RecoveryStep, RegisterName, WritePath,
-    WritebackOrder,
+    Admit, AppendOrder, CounterStore, CounterUpdate, Design, Domain, MinorReset, PairedLines, RecoveryStep,
+    RegisterName, WritePath, WritebackOrder,
 };
 
 /// What may happen to a design's counters.
@@ -37,6 +37,7 @@ pub(crate) struct Hardware {
 
 struct Counters {
     write_path: WritePath,
+    paired_lines: PairedLines,
     /// Whether the block in the counter cache takes a counter before its data is queued.
     early: bool,
     /// Whether waiting admissions of one page may overtake each other.
@@ -97,6 +98,7 @@ impl Hardware {
         Self {
             counters: Some(Counters {
                 write_path: parts.write_path,
+                paired_lines: parts.paired_lines,
                 early: parts.update == CounterUpdate::AtBump,
                 unordered: parts.append_order == AppendOrder::UnitOrder && units > 1,
                 writeback_complete: parts.writeback_order == WritebackOrder::AfterData,
@@ -113,6 +115,11 @@ impl Hardware {
         let alone = counters.write_path.at_bump() == Admit::Counter;
         let carried = counters.early && counters.write_path.at_encrypted(true) == Admit::Unready;
         self.overflow_shows.is_none() && counters.pairs_only() && !alone && !carried && !counters.unordered
+    }
+
+    /// Which lines are counter-atomic beside those that are marked.
+    pub(super) fn paired_lines(&self) -> PairedLines {
+        self.counters.as_ref().map_or(PairedLines::Marked, |counters| counters.paired_lines)
     }
 
     /// Whether a covered `counter_cache_writeback` includes all earlier writes of its lines.
@@ -260,7 +267,7 @@ impl Counters {
                     Reading::Intact => of.version(version).bytes,
                     _ => encoder.read_back(line, of, version, reading),
                 };
-                let queued = of.holds_counter_atomic() && !self.pairs_only();
+                let queued = of.is_counter_atomic_now() && !self.pairs_only();
                 let busy = reading == Reading::CounterAhead && !queued;
                 Candidate { version, reading, bytes, busy }
             }));

@@ -6,6 +6,7 @@
 use crate::audit::TransactionRecord;
 use crate::layout::Coverage;
 use crate::message::{BaseImage, CounterBlock, Line, LineBytes, ProgramLayout};
+use crate::parts::PairedLines;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -41,11 +42,14 @@ pub(crate) struct LineHistory {
     /// The number of stores before the line was marked as holding a `CounterAtomic` variable; `None` if it is not
     /// marked.
     marked: Option<u64>,
+    /// Whether the line is counter-atomic whether or not it is marked.
+    paired: bool,
 }
 
 impl LineHistory {
-    fn new(base: Option<&LineBytes>) -> Self {
+    fn new(base: Option<&LineBytes>, paired: bool) -> Self {
         Self {
+            paired,
             populated: base.is_some(),
             covered: Version { bytes: base.copied().unwrap_or([0; 64]), epoch: 0 },
             later: Vec::new(),
@@ -70,9 +74,9 @@ impl LineHistory {
         self.later.len()
     }
 
-    /// Whether the line holds a `CounterAtomic` variable now.
-    pub fn holds_counter_atomic(&self) -> bool {
-        self.marked.is_some()
+    /// Whether the line is counter-atomic now.
+    pub fn is_counter_atomic_now(&self) -> bool {
+        self.paired || self.marked.is_some()
     }
 
     /// Whether no version is left out.
@@ -85,9 +89,9 @@ impl LineHistory {
         self.stores - (self.newest() - index) as u64
     }
 
-    /// Whether the line holds a `CounterAtomic` variable whenever version `index` is written back.
+    /// Whether the line is counter-atomic whenever version `index` is written back.
     pub fn is_counter_atomic(&self, index: usize) -> bool {
-        self.marked.is_some_and(|before| before < self.stores_in(index))
+        self.paired || self.marked.is_some_and(|before| before < self.stores_in(index))
     }
 
     /// Whether the line holds a `CounterAtomic` variable and `covered` contains all stores from before it was marked.
@@ -136,6 +140,8 @@ pub(crate) struct History {
     flushes: u64,
     /// Most versions of a line that are kept apart; of a line with more, the earliest that no fence covers is left out.
     versions_max: usize,
+    /// Which lines are counter-atomic beside those that are marked.
+    paired_lines: PairedLines,
 }
 
 /// The flushes of a thread that no fence has completed.
@@ -189,7 +195,14 @@ impl History {
             flushed: FxHashMap::default(),
             flushes: 0,
             versions_max: usize::MAX,
+            paired_lines: PairedLines::Marked,
         }
+    }
+
+    /// Takes these lines for counter-atomic beside those that are marked.
+    pub fn pairing(mut self, paired_lines: PairedLines) -> Self {
+        self.paired_lines = paired_lines;
+        self
     }
 
     /// Keeps apart at most so many versions of a line that no fence covers.
@@ -323,7 +336,8 @@ impl History {
     }
 
     fn line(&mut self, line: Line) -> &mut LineHistory {
-        let base = &self.base;
-        self.lines.entry(line).or_insert_with(|| LineHistory::new(base.line(line)))
+        let Self { base, layout, paired_lines, .. } = self;
+        let paired = || paired_lines.has(|| layout.log.contains(&line.address()));
+        self.lines.entry(line).or_insert_with(|| LineHistory::new(base.line(line), paired()))
     }
 }

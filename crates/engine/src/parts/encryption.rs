@@ -243,6 +243,32 @@ pub enum WritePath {
     CounterDropped,
 }
 
+/// Which lines are counter-atomic for a write path that admits these in another way than others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
+#[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
+pub enum PairedLines {
+    /// Lines that hold a `CounterAtomic` variable, and those that `flush_data` writes back.
+    #[default]
+    #[strum(props(paper = "counter-atomicity, section 4; easy-pm, section III-A"))]
+    Marked,
+    /// These, and the lines of the program's undo log: the program tells the controller where its log is.
+    WithSoftwareLog,
+    /// All but the lines of the program's undo log that are not marked.
+    OutsideSoftwareLog,
+}
+
+impl PairedLines {
+    /// Whether a line is counter-atomic that is not marked and lies `in_log`, in the program's undo log.
+    pub fn has(self, in_log: impl FnOnce() -> bool) -> bool {
+        match self {
+            PairedLines::Marked => false,
+            PairedLines::WithSoftwareLog => in_log(),
+            PairedLines::OutsideSoftwareLog => !in_log(),
+        }
+    }
+}
+
 /// The effects of a write path, point by point.
 struct Admissions {
     at_bump: Admit,
@@ -286,6 +312,12 @@ impl WritePath {
     /// Whether the incremented block stays dirty in the counter cache until it is evicted or written back on request.
     pub fn defers_counter(self, counter_atomic: bool) -> bool {
         self.admissions().defers[usize::from(!counter_atomic)]
+    }
+
+    /// Whether counter-atomic lines are admitted in another way than others.
+    pub fn selects(self) -> bool {
+        let Admissions { at_encrypted: [marked, other], .. } = self.admissions();
+        marked != other
     }
 
     /// Whether a counter block that stays in the counter cache is appended with its data before it falls further behind
@@ -438,6 +470,8 @@ pub struct Encryption {
     pub bank: CounterBank,
     /// How a counter becomes durable.
     pub write_path: WritePath,
+    /// Which lines are counter-atomic, if that matters to the write path.
+    pub paired_lines: PairedLines,
     /// When the counter cache receives a new counter.
     pub update: CounterUpdate,
     /// The queues through which writes leave.

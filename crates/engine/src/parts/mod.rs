@@ -16,8 +16,8 @@ pub use crate::message::ProgramForm;
 pub use choice::Choice;
 pub use encryption::{
     Admit, AppendOrder, Counter, CounterBank, CounterCoalescing, CounterKind, CounterPart, CounterScheme, CounterStore,
-    CounterUpdate, Encryption, EncryptionMode, FeedbackSource, LineCipher, MinorReset, NextCounter, PadSource, Tweak,
-    WritePath, WriteQueues, WritebackOrder,
+    CounterUpdate, Encryption, EncryptionMode, FeedbackSource, LineCipher, MinorReset, NextCounter, PadSource,
+    PairedLines, Tweak, WritePath, WriteQueues, WritebackOrder,
 };
 pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder};
 pub use integrity::{

@@ -35,6 +35,7 @@ mod modules;
 mod mutation;
 mod nvmain;
 mod page_log;
+mod paired_lines;
 mod persistent_caches;
 mod policies;
 mod power;
