@@ -89,6 +89,7 @@ test-recorder: engine chromium recorder-tools ## Record programs and compare the
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/causes.py --out $(OUT)/recorder/causes
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/databases.py --out $(OUT)/recorder/databases
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/nested.py --out $(OUT)/recorder/nested
+	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/example_programs.py --out $(OUT)/recorder/examples
 	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
 
 .PHONY: test-programs

@@ -56,6 +56,7 @@ class Program(Group):
             "check": Place("check", "check", "check app.cptrace"),
             "replay": Place("replay", "replay", "replay app.cptrace -d secpm --by-line"),
             "include": Place("listing", "include", "include"),
+            "bugs": Place("bugs", "bugs", "bugs missing_flush"),
         },
         "Search for designs": {
             "search": Place("search", "search", "search goals.toml --out out"),

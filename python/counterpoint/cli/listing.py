@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -12,9 +12,6 @@ from ..contract.request import Variant
 from ..verbs import catalogue
 from . import screen
 from .options import Json
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def designs(
@@ -36,7 +33,7 @@ def designs(
     found = catalogue.designs()
     if as_json:
         return _print_json("designs", found)
-    table = _table("design", "what it is", "crash test", "paper")
+    table = screen.columns("design", "what it is", "crash test", "paper")
     for known in found:
         table.add_row(known.name, known.summary, "yes" if known.crash_consistent else "no", known.paper)
     return screen.output().print(table)
@@ -48,7 +45,7 @@ def _parts_of(design: str, as_json: bool) -> None:
     if as_json:
         return screen.print_json({"schema": 1, "design": dataclasses.asdict(found) | {"parts": readings}})
     screen.output().print(f"{found.name}: {found.summary} ({found.paper})", highlight=False)
-    table = _table("part", *readings)
+    table = screen.columns("part", *readings)
     known = [part.key for part in catalogue.parts()]
     stated = {key for parts in readings.values() for key in parts}
     for key in [*(key for key in known if key in stated), *sorted(stated.difference(known))]:
@@ -74,7 +71,7 @@ def parts(as_json: Json = False) -> None:
     found = catalogue.parts()
     if as_json:
         return _print_json("parts", found)
-    table = _table("part", "value", "what it means", "paper")
+    table = screen.columns("part", "value", "what it means", "paper")
     for part in found:
         table.add_section()
         table.add_row(part.key, "", part.meaning, "")
@@ -88,7 +85,7 @@ def workloads(as_json: Json = False) -> None:
     found = catalogue.workloads()
     if as_json:
         return _print_json("workloads", found)
-    table = _table("workload", "what it does", "undo log")
+    table = screen.columns("workload", "what it does", "undo log")
     for workload in found:
         table.add_row(workload.name, workload.summary, "yes" if workload.has_log else "no")
     table.add_section()
@@ -102,7 +99,7 @@ def machines(as_json: Json = False) -> None:
     found = catalogue.machines()
     if as_json:
         return _print_json("machines", found)
-    table = _table("machine", "source")
+    table = screen.columns("machine", "source")
     for machine in found:
         table.add_row(machine.name, machine.source)
     return screen.output().print(table)
@@ -113,7 +110,7 @@ def faults(as_json: Json = False) -> None:
     found = catalogue.faults()
     if as_json:
         return _print_json("faults", found)
-    table = _table("fault", "what is switched off", "designs")
+    table = screen.columns("fault", "what is switched off", "designs")
     for fault in found:
         table.add_row(fault.name, fault.summary, ", ".join(fault.designs))
     return screen.output().print(table)
@@ -124,15 +121,6 @@ def include() -> None:
     from ..verbs.recorder import INCLUDE
 
     screen.print_text(str(INCLUDE))
-
-
-def _table(*columns: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for index, column in enumerate(columns):
-        table.add_column(column, no_wrap=index == 0, style="bold" if index == 0 else "")
-    return table
 
 
 def _print_json(key: str, found: Sequence[Any]) -> None:

@@ -18,6 +18,7 @@ from ..system.units import printable, printable_json
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from ..runs.sweeps import SweepProgress
     from ..verbs.api import Progress
@@ -28,6 +29,16 @@ def output() -> Console:
     from .console import standard_output
 
     return standard_output()
+
+
+def columns(*names: str) -> Table:
+    """An empty table of a list, whose first column has names."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for index, name in enumerate(names):
+        table.add_column(name, no_wrap=index == 0, style="bold" if index == 0 else "")
+    return table
 
 
 def note(sentence: str) -> None:
