@@ -15,6 +15,7 @@ import typer
 
 from ..system import signals
 from ..system.units import printable, printable_json
+from . import project
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +58,9 @@ def stop_interrupted(finished: str) -> NoReturn:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """One JSON document on standard output."""
+    """One JSON document on standard output, with what the command has from the project's file."""
+    if (taken := project.used()) is not None:
+        document = {**document, "project": taken.document()}
     print(printable_json(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
