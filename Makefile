@@ -140,6 +140,10 @@ wheel: $(STAMPS)/release ## Build a release, in target/dist: source distribution
 test-release: engine ## Test what `make wheel` has built as test-wheel does, with the newest packages, installed by pip.
 	$(BIN)/python tests/wheel.py --newest $(DIST)
 
+.PHONY: test-container
+test-container: venv ## Build the container and crash a design in it, where docker, podman or buildah works; else only read its file.
+	$(BIN)/python tests/container.py
+
 .PHONY: bench
 bench: venv ## Measure the engine, beside goals and the baseline; BENCH="crash --update": only some files, as the new baseline.
 	$(BIN)/python tests/bench.py $(BENCH)

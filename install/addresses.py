@@ -1,8 +1,8 @@
 """Gives a release the addresses of the repository: absolute links in README, and all of `[project.urls]`.
 
 Usage: addresses.py COMMAND ARGS... runs a command, such as a build of the package, while README.md and pyproject.toml
-of the current folder have the addresses; then both are as before. The one setting is `Repository` in `[project.urls]` of
-pyproject.toml. Without it nothing is changed, and links stay relative, as they are right in a checkout.
+of the current folder have the addresses; then both are as before. The one setting is `Repository` in `[project.urls]`
+of pyproject.toml. Without it nothing is changed, and links stay relative, as they are right in a checkout.
 """
 
 from __future__ import annotations
