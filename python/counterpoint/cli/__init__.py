@@ -18,7 +18,7 @@ from ..system import signals
 from ..system.paths import checked_text
 from ..system.streams import OUTPUT_FAILED, is_full_disk, watched
 from ..system.units import printable
-from . import completion, project
+from . import completion, project, suggestions
 from .lazy import Group, Place
 
 BAD_INPUT, PROGRAM_FAULT = 2, 3
@@ -145,9 +145,12 @@ def _command(arguments: Sequence[str]) -> int:
             return completion.answer(command, instruction)
         code = command.main(args=arguments, prog_name="counterpoint", standalone_mode=False)
     except typer.TyperException as error:
-        return _fail(_placed(error.format_message(), error), BAD_INPUT)
+        sentence = suggestions.of_usage(error.format_message(), getattr(error, "ctx", None))
+        return _fail(_placed(sentence, error), BAD_INPUT)
     except InputError as error:
-        return _fail(_placed(str(error), error), OUTPUT_FAILED if is_full_disk(error) else BAD_INPUT)
+        return _fail(
+            _placed(suggestions.shortened(str(error)), error), OUTPUT_FAILED if is_full_disk(error) else BAD_INPUT
+        )
     except EngineError as error:
         return _fail(str(error), PROGRAM_FAULT)
     except (KeyboardInterrupt, typer.Abort):

@@ -32,7 +32,7 @@ def designs(
         return _parts_of(design, as_json)
     found = catalogue.designs()
     if as_json:
-        return _print_json("designs", found)
+        return _print_json(designs=found)
     table = screen.columns("design", "what it is", "crash test", "paper")
     for known in found:
         table.add_row(known.name, known.summary, "yes" if known.crash_consistent else "no", known.paper)
@@ -70,7 +70,7 @@ def parts(as_json: Json = False) -> None:
     """List the parts that a design file can name: what each means, and which paper has it."""
     found = catalogue.parts()
     if as_json:
-        return _print_json("parts", found)
+        return _print_json(parts=found)
     table = screen.columns("part", "value", "what it means", "paper")
     for part in found:
         table.add_section()
@@ -82,14 +82,14 @@ def parts(as_json: Json = False) -> None:
 
 def workloads(as_json: Json = False) -> None:
     """List the workloads, and the probes, which measure memory and keep nothing."""
-    found = catalogue.workloads()
+    found, probes = catalogue.workloads(), catalogue.probes()
     if as_json:
-        return _print_json("workloads", found)
+        return _print_json(workloads=found, probes=probes)
     table = screen.columns("workload", "what it does", "undo log")
     for workload in found:
         table.add_row(workload.name, workload.summary, "yes" if workload.has_log else "no")
     table.add_section()
-    for probe in catalogue.probes():
+    for probe in probes:
         table.add_row(probe.name, probe.summary, "probe")
     return screen.output().print(table)
 
@@ -98,7 +98,7 @@ def machines(as_json: Json = False) -> None:
     """List the machine presets, each with the table it comes from."""
     found = catalogue.machines()
     if as_json:
-        return _print_json("machines", found)
+        return _print_json(machines=found)
     table = screen.columns("machine", "source")
     for machine in found:
         table.add_row(machine.name, machine.source)
@@ -109,7 +109,7 @@ def faults(as_json: Json = False) -> None:
     """List the mechanisms that crash --fault can switch off."""
     found = catalogue.faults()
     if as_json:
-        return _print_json("faults", found)
+        return _print_json(faults=found)
     table = screen.columns("fault", "what is switched off", "designs")
     for fault in found:
         table.add_row(fault.name, fault.summary, ", ".join(fault.designs))
@@ -123,5 +123,7 @@ def include() -> None:
     screen.print_text(str(INCLUDE))
 
 
-def _print_json(key: str, found: Sequence[Any]) -> None:
-    screen.print_json({"schema": 1, key: [dataclasses.asdict(item) for item in found]})
+def _print_json(**lists: Sequence[Any]) -> None:
+    screen.print_json(
+        {"schema": 1, **{key: [dataclasses.asdict(one) for one in found] for key, found in lists.items()}}
+    )
