@@ -114,3 +114,9 @@ def test_every_command_of_the_pages_is_taken() -> None:
 )
 def test_a_command_that_is_not_taken_is_found(words: str, said: str) -> None:
     assert said in (_refusal(words.split()) or "")
+
+
+def test_the_first_design_file_does_what_its_page_says(tmp_path: Path) -> None:
+    begin, _, _ = (tutorial.ROOT / "docs/design-files.md").read_text().partition("## What a file says")
+    (done,) = tutorial.beside(tmp_path).play(begin)
+    tutorial.check(done)

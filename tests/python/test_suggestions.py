@@ -24,6 +24,7 @@ pytestmark = pytest.mark.engine
             "run secpm qeue",
             "and is not a trace file: did you mean 'queue'? (`counterpoint workloads` lists all",
         ),
+        ("replay app.cptrace -d secpm", "workload 'app.cptrace' does not exist and is not a trace file\n"),
         ("crash secpm queue --fault stag", "did you mean 'staging-register'? (`counterpoint faults` lists all"),
         ("run secpm queue --machine smal", "did you mean 'small'? (known: secpm, "),
         ("bugs xyzzy", "bug 'xyzzy' does not exist (`counterpoint bugs` lists all 42)"),

@@ -36,6 +36,9 @@ def shortened(sentence: str) -> str:
     if len(known) <= _SHORT:
         return sentence
     names = [f"'{one}'" for one in nearest(found["name"], known)]
+    if not names and re.search(r"[./]", found["name"]):
+        # It is a path, and the sentence says that there is no such file.
+        return f"{found['said']}{found['after']}"
     said = " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
     meant = f": did you mean {said}?" if names else ""
     return f"{found['said']}{meant} (`counterpoint {_LISTED[found['what']]}` lists all {len(known)}){found['after']}"
