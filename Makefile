@@ -89,6 +89,7 @@ test-recorder: engine chromium recorder-tools ## Record programs and compare the
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/causes.py --out $(OUT)/recorder/causes
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/databases.py --out $(OUT)/recorder/databases
 	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/nested.py --out $(OUT)/recorder/nested
+	PYTHONPATH=tests/recorder $(BIN)/python tests/recorder/example_programs.py --out $(OUT)/recorder/examples
 	PYTHONPATH=tests $(BIN)/python tests/recorder/story.py --out $(OUT)/recorder/story
 
 .PHONY: test-programs
@@ -140,6 +141,10 @@ test-release: engine ## Test what `make wheel` has built as test-wheel does, wit
 	$(BIN)/python tests/wheel.py --newest $(DIST)
 	tests/packages.sh "the test of the wheel for Arm" qemu-user
 	$(BIN)/python tests/arm_wheel.py $(DIST)
+
+.PHONY: test-container
+test-container: venv ## Build the container and crash a design in it, where docker, podman or buildah works; else only read its file.
+	$(BIN)/python tests/container.py
 
 .PHONY: bench
 bench: venv ## Measure the engine, beside goals and the baseline; BENCH="crash --update": only some files, as the new baseline.

@@ -69,8 +69,9 @@ train crash secpm btree --workers 1 --transactions 5 --nested
 train crash secpm-tree btree --workers 1 --transactions 5 --attack all --attack-every 10
 "$merge" merge -o "$work/profile" "$work/counts"
 
+# An index of packages shows README, whose links lead somewhere there only if they are absolute.
 RUSTFLAGS=-Cprofile-use=$work/profile \
-    maturin build --sdist --zig --target-dir "$work/build" --compatibility manylinux2014 --out "$out"
+    "$python" install/addresses.py maturin build --sdist --zig --target-dir "$work/build" --compatibility manylinux2014 --out "$out"
 
 # Where names differ, the compiler ignores the profile without a word.
 crates=$(for library in "$work/build/$host/release/deps"/libcounterpoint_engine-*.rlib; do

@@ -134,10 +134,23 @@ def _without_null(schema: Any) -> Any:
     return {**schema, "anyOf": choices} if choices else schema
 
 
+_PROJECT: Mapping[str, Any] = {
+    "description": "What the command has taken from a file of defaults; absent if nothing.",
+    "type": "object",
+    "properties": {
+        "path": {"description": "The file.", "type": "string"},
+        "keys": {"description": "The options that it gave.", "type": "array", "items": {"type": "string"}},
+    },
+    "required": ["path", "keys"],
+    "additionalProperties": False,
+}
+"""What `screen.print_json` adds to every document."""
+
+
 def _document(kind: Any) -> dict[str, Any]:
     schema = _schema(kind, "serialization")
     of_schema = {"const": 1, "description": "The version of the document."}
-    schema["properties"] = {"schema": of_schema, **schema["properties"]}
+    schema["properties"] = {"schema": of_schema, **schema["properties"], "project": _PROJECT}
     # What is None is absent from documents of results.
     absent = {one.name for one in fields(kind) if one.default is None} if issubclass(kind, printed.Printed) else set()
     required = [name for name in schema["required"] if name not in absent]

@@ -74,6 +74,8 @@ SECTIONS: Mapping[tuple[str, str], str] = {
     ("run", "--csv"): "figures.md#tables",
     ("run", "--figures"): "figures.md#over-time",
     ("run", "--window"): "figures.md#over-time",
+    ("run", "--project"): "project.md",
+    ("run", "--no-project"): "project.md",
     ("run", "--parquet"): "figures.md#tables",
     ("run", "--machine"): "machine-files.md",
     ("run", "--set"): "machine-files.md#changing-some-values",

@@ -1,6 +1,7 @@
 """Writes the same accesses to memory as traces of four simulators: a stream that reads two lines and writes a third.
 
-Usage: write_traces.py FOLDER. Cycles are those of a clock of 1 GHz. Those of Ramulator have none.
+Usage: write_traces.py FOLDER [LINES]. Arrays have 2,000 lines, or LINES. Cycles are those of a clock of 1 GHz. Those of
+Ramulator have none.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ FORMATS = {
 """A line of each file. NVMain's has what is written, too."""
 
 
-def accesses() -> Iterator[tuple[int, bool, int]]:
-    """Cycle, whether it writes, and address of each access."""
+def accesses(lines: int) -> Iterator[tuple[int, bool, int]]:
+    """Cycle, whether it writes, and address of each access, for arrays of so many lines."""
     first, second, sum_of_both = 0x1000_0000, 0x1100_0000, 0x1200_0000
-    for number in range(3 * LINES):
+    for number in range(3 * lines):
         line, array = divmod(number, 3)
         base = (first, second, sum_of_both)[array]
         yield number * PERIOD, array == 2, base + 64 * line
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, lines: int = LINES) -> None:
     """Writes a file for each simulator."""
     for name, form in FORMATS.items():
         rows = (
@@ -42,10 +43,10 @@ def main(folder: Path) -> None:
                 transaction="P_MEM_WR" if write else "P_MEM_RD",
                 instruction="ST" if write else "LD",
             )
-            for cycle, write, address in accesses()
+            for cycle, write, address in accesses(lines)
         )
         (folder / name).write_text("".join(f"{row}\n" for row in rows))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:3]))

@@ -1,19 +1,16 @@
-"""Reads corpus.toml, the table of the programs of this folder, and the marks in their sources.
+"""Reads corpus.toml, the table of the programs in bugs/, and the marks in their sources.
 
 Usage: corpus.py. Prints the tables of docs/bugs.md.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-HERE = Path(__file__).parent
-MARK = "/* BUG: "
+from counterpoint.verbs.bugs import FOLDER, MARK, table
+
 TOOLS = ("pmemcheck", "pmreorder", "xfdetector", "witcher", "jaaru")
 
 
@@ -34,7 +31,7 @@ class Program:
     @property
     def path(self) -> Path:
         """Its source."""
-        return HERE / f"{self.name}.c"
+        return FOLDER / f"{self.name}.c"
 
     @property
     def line(self) -> int:
@@ -47,12 +44,6 @@ class Program:
         """`explore`, and `check` if something that the marked line stored, and nothing else, is covered by no flush and
         fence when the program ends, which the trace alone shows. What is only overtaken need not be uncovered."""
         return [*(["check"] if self.check and self.check != "not-ordered" else []), "explore"]
-
-
-@cache
-def table() -> dict[str, Any]:
-    """The whole file."""
-    return tomllib.loads((HERE / "corpus.toml").read_text())
 
 
 def programs() -> list[Program]:

@@ -1,4 +1,4 @@
-"""Proves what corpus.toml says of the programs of this folder: the oracle of the corpus.
+"""Proves what corpus.toml says of the programs in bugs/: the oracle of the corpus.
 
 Usage: prove.py --out FOLDER [PROGRAM ...]. Without PROGRAM all are proven. Needs valgrind and gcc, and builds the
 recorder as `counterpoint record` does.

@@ -33,7 +33,8 @@ def test_listing_has_one_row_each(cli: Cli, command: str) -> None:
     # A row that is longer than a line goes on below, not in the first column.
     rows = [line for line in outcome.out.splitlines()[1:] if not line.startswith(" ")]
     assert [row.split()[0] for row in rows] == [item["name"] for item in (*found, *also)]
-    assert json.loads(cli(command, "--json").out) == {"schema": 1, command: found}
+    probes = {"probes": also} if also else {}
+    assert json.loads(cli(command, "--json").out) == {"schema": 1, command: found, **probes}
 
 
 def test_run_passes_the_engines_document_through(cli: Cli) -> None:
@@ -358,7 +359,7 @@ def test_power_that_fails_again_during_recovery(cli: Cli, fake: pytest.MonkeyPat
         ("run", "DESIGN"),
         ("run secpm", "WORKLOAD"),
         ("run secpm btree extra", "extra"),
-        ("run sepcm btree", "did you mean 'secpm'?"),
+        ("run sepcm btree", "did you mean 'secpm' or"),
         ("run secpm btree --tx-size 63", "tx_size = 63"),
         ("run secpm btree --tx-size 0", "tx_size = 0"),
         ("run secpm btree --cores 0", "cores"),

@@ -26,7 +26,7 @@ def test_each_shell_gets_a_script_that_asks_the_program(cli: Cli, monkeypatch: p
     [
         ("", list(Program.places)),
         ("rec", ["recovery", "record"]),
-        ("crash secpm btree --no-", ["--no-preflight", "--no-shrink", "--no-blame"]),
+        ("crash secpm btree --no-", ["--no-preflight", "--no-shrink", "--no-blame", "--no-project"]),
         ("run secpm btree --variant p", ["published"]),
         ("nothing", []),
     ],

@@ -34,6 +34,7 @@ _CALLS = {
     "designs": ["designs", "secpm"],
     "cite": ["cite", "secpm", "btree", *_SMALL],
     "man": ["man", "crash"],
+    "bugs": ["bugs", "missing_flush"],
 }
 """Calls of all commands that take values, each with its arguments first."""
 

@@ -45,7 +45,7 @@ OF_A_PAPER = {"reproduce", "calibrate"}
 """Commands that take each paper's own machine."""
 
 OF_ONE = {"run", "crash", "prove", "check", "annotations", "record", "cite"}
-LISTS = {"designs", "parts", "workloads", "machines", "faults", "include", "man"}
+LISTS = {"designs", "parts", "workloads", "machines", "faults", "include", "bugs", "man"}
 
 
 @pytest.fixture(autouse=True)

@@ -29,6 +29,8 @@ _SUBJECT = {"design", "workload"}
 _TABLES = {"csv", "parquet"}
 _SHOWN = {"as_json", "out", "top"}
 """What a command does with its results, which no call has."""
+_PROJECT = {"project", "no_project"}
+"""What a command takes in place of options."""
 _REVIEW = {"suppressions", "baseline", "only", "show_all"}
 """What `check` leaves out."""
 
@@ -110,7 +112,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
 def test_a_command_has_the_options_of_its_call(name: str, kind: Any, own: set[str], but: tuple[str, ...]) -> None:
     tree: Any = typer.main.get_command(app)
     parameters = {parameter.name for parameter in tree.commands[name].params}
-    assert parameters == (_keys(kind) - set(but)) | own
+    assert parameters == (_keys(kind) - set(but)) | own | _PROJECT
 
 
 def test_every_option_of_the_command_line_is_one_of_a_call() -> None:
@@ -260,5 +262,5 @@ def test_a_command_without_a_type_of_options_has_those_of_its_function(
     name: str, call: Callable[..., object], but: set[str], own: set[str]
 ) -> None:
     tree: Any = typer.main.get_command(app)
-    parameters = {parameter.name for parameter in tree.commands[name].params}
+    parameters = {parameter.name for parameter in tree.commands[name].params} - _PROJECT
     assert parameters == set(inspect.signature(call).parameters) - but | own

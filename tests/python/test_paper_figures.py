@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import struct
 import tomllib
 from pathlib import Path
@@ -155,6 +156,15 @@ class TestCitations:
         cited = cp.cite("secpm", trace)
         assert cited.command == f"counterpoint run secpm {trace} --variant hardened --seed 1 --machine secpm"
         assert cli(*cited.command.split()[1:]).code == 0
+
+    def test_a_program_that_is_written_out_has_none_either(self, cli: Cli) -> None:
+        program = "store A; clwb A; sfence"
+        cited = cp.cite("write-back", program, machine="small")
+        assert cited.command == f"counterpoint run write-back '{program}' --variant hardened --seed 1 --machine small"
+        assert cli(*shlex.split(cited.command)[1:]).code == 0
+        shown = cli("cite", "write-back", program, "--machine", "small").out
+        assert shown.startswith(f"write-back (hardened) on {program}, machine small, 1 core, seed 1\n")
+        assert cli("cite", "secpm", "store A; clwb").refusal == cli("run", "secpm", "store A; clwb").refusal
 
     def test_what_no_run_takes_is_refused_as_by_run(self, cli: Cli) -> None:
         for bad in ("no-such", str(_ROOT / "README.md")):

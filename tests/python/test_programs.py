@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import corpus
 import persistency
 import pytest
 import stream
+from conftest import Cli
+
+from counterpoint.verbs import bugs
 
 _PAGE = Path(__file__).parents[2] / "docs" / "bugs.md"
 _PROGRAMS = corpus.programs()
@@ -21,7 +25,7 @@ _A, _B = 0, 64
 
 def test_every_program_has_a_row_and_every_row_a_program() -> None:
     assert len(_PROGRAMS) >= 40
-    assert sorted(one.path for one in _PROGRAMS) == sorted(corpus.HERE.glob("*.c"))
+    assert sorted(one.path for one in _PROGRAMS) == sorted(bugs.FOLDER.glob("*.c"))
 
 
 @pytest.mark.parametrize("program", _PROGRAMS, ids=lambda program: program.name)
@@ -31,9 +35,24 @@ def test_a_row_agrees_with_its_source(program: corpus.Program) -> None:
     assert program.check in {"", "never-flushed", "stored-after-flush", "never-fenced", "not-ordered"}
     assert tuple(program.tools) == corpus.TOOLS
     assert set(program.tools.values()) <= {"yes", "no", "partly", "not stated"}
-    assert {source.split(":")[0] for source in program.sources} <= set(corpus.table()["papers"])
+    assert {source.split(":")[0] for source in program.sources} <= set(bugs.table()["papers"])
     text = program.path.read_text()
     assert "def FIXED" in text and text.count("\n") < 120 and max(map(len, text.splitlines())) <= 120
+
+
+def test_the_package_has_the_programs(cli: Cli, tmp_path: Path) -> None:
+    listed = json.loads(cli("bugs", "--json").out)["bugs"]
+    assert [one["name"] for one in listed] == [one.name for one in _PROGRAMS]
+    assert [one["check"] or "" for one in listed] == [one.check for one in _PROGRAMS]
+    assert cli("bugs", "missing_flush").out == (bugs.FOLDER / "missing_flush.c").read_text()
+    assert cli("bugs", "--out", str(tmp_path / "bugs")).code == 0
+    copied = {path.name: path.read_bytes() for path in (tmp_path / "bugs").iterdir()}
+    assert copied == {path.name: path.read_bytes() for path in bugs.FOLDER.iterdir()}
+    refused = cli("bugs", "missing_flsh")
+    assert (refused.code, refused.err) == (
+        2,
+        "error: bug 'missing_flsh' does not exist: did you mean 'missing_flush'?\n",
+    )
 
 
 def test_the_page_has_the_tables() -> None:

@@ -64,6 +64,8 @@ _HELPS = (
         ("machines", _TERMINALS),
         ("faults", _TERMINALS),
         ("include", set()),
+        ("bugs", _TERMINALS),
+        ("bugs missing_flush", set()),
         ("man crash", set()),
         (f"run secpm array {_SMALL}", _TERMINALS),
         (f"run secpm array --variant published --set controller.wpq_entries=16 --json {_SMALL}", set()),

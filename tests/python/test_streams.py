@@ -37,6 +37,7 @@ _COMMANDS = {
     "machines": "machines --json",
     "faults": "faults",
     "include": "include",
+    "bugs": "bugs missing_flush",
     "man": "man crash",
     "parts": "parts",
     "run": f"run secpm btree {_SMALL}",

@@ -1,7 +1,7 @@
-"""Runs the example of docs/record.md, from a program to its verdict, in order, and compares the output.
+"""Runs the examples of docs/record.md, from a program to its verdict, and of docs/bugs.md, and compares the output.
 
 Usage: story.py --out FOLDER. Needs what the page names; `make test-recorder` installs it. Blocks mean what they mean in
-tests/tutorial.py. Then the picture of the page is held to the page of causes that it shows.
+tests/tutorial.py. Then the picture of docs/record.md is held to the page of causes that it shows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import chromium
 import pictures
 import tutorial
 
-PAGE = Path(__file__).parents[2] / "docs" / "record.md"
+PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("record.md", "bugs.md")]
 INSTALLED = Path(__file__).parent / "install.sh"
 
 
@@ -40,31 +40,39 @@ def picture_holds(folder: Path) -> bool:
     return text == pictures.text_of(pictures.CAUSES.read_bytes())
 
 
-def main() -> int:
-    """Runs the page; the exit code is 1 if it differs from what happens."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="a folder that is made anew")
-    folder: Path = parser.parse_args().out.resolve()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    page = PAGE.read_text()
+def played(path: Path, folder: Path) -> bool:
+    """Whether the commands of a page print what it shows, in a folder of their own."""
+    folder.mkdir()
+    page = path.read_text()
     if unknown := unknown_packages(page):
-        print(f"{PAGE.name} installs {', '.join(sorted(unknown))}, which {INSTALLED.name} does not", file=sys.stderr)
-        return 1
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    place = tutorial.Place(folder, {**os.environ, "PATH": path})
-    played = 0
+        print(f"{path.name} installs {', '.join(sorted(unknown))}, which {INSTALLED.name} does not", file=sys.stderr)
+        return False
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    place = tutorial.Place(folder, {**os.environ, "PATH": programs})
+    count = 0
     begun = time.monotonic()
     try:
         for done in place.play(page):
             tutorial.check(done)
             now = time.monotonic()
             print(f"{done.block.body.splitlines()[0][:90]}: {now - begun:.1f} s", flush=True)
-            played, begun = played + 1, now
+            count, begun = count + 1, now
     except tutorial.Stale as stale:
-        print(f"{PAGE.name}: {stale}", file=sys.stderr)
+        print(f"{path.name}: {stale}", file=sys.stderr)
+        return False
+    return count > 0
+
+
+def main() -> int:
+    """Runs the pages; the exit code is 1 if one differs from what happens."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="a folder that is made anew")
+    folder: Path = parser.parse_args().out.resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if not all(played(page, folder / page.stem) for page in PAGES):
         return 1
-    if not played or not picture_holds(folder):
+    if not picture_holds(folder / PAGES[0].stem):
         print(f"{pictures.CAUSES} shows another page: `make pictures` draws it", file=sys.stderr)
         return 1
     return 0

@@ -18,7 +18,7 @@ from ..system import signals
 from ..system.paths import checked_text
 from ..system.streams import OUTPUT_FAILED, is_full_disk, watched
 from ..system.units import printable
-from . import completion
+from . import completion, project, suggestions
 from .lazy import Group, Place
 
 BAD_INPUT, PROGRAM_FAULT = 2, 3
@@ -56,6 +56,7 @@ class Program(Group):
             "check": Place("check", "check", "check app.cptrace"),
             "replay": Place("replay", "replay", "replay app.cptrace -d secpm --by-line"),
             "include": Place("listing", "include", "include"),
+            "bugs": Place("bugs", "bugs", "bugs missing_flush", has_defaults=False),
         },
         "Search for designs": {
             "search": Place("search", "search", "search goals.toml --out out"),
@@ -71,7 +72,7 @@ class Program(Group):
             "workloads": Place("listing", "workloads", "workloads"),
             "machines": Place("listing", "machines", "machines"),
             "faults": Place("listing", "faults", "faults"),
-            "man": Place("manual", "man", "man crash"),
+            "man": Place("manual", "man", "man crash", has_defaults=False),
         },
     }
 
@@ -133,6 +134,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _command(arguments: Sequence[str]) -> int:
+    project.forget()
     try:
         if arguments[:1] != ["record"]:
             # A recorded program may have any arguments; all others become text in documents.
@@ -143,9 +145,12 @@ def _command(arguments: Sequence[str]) -> int:
             return completion.answer(command, instruction)
         code = command.main(args=arguments, prog_name="counterpoint", standalone_mode=False)
     except typer.TyperException as error:
-        return _fail(error.format_message(), BAD_INPUT)
+        sentence = suggestions.of_usage(error.format_message(), getattr(error, "ctx", None))
+        return _fail(_placed(sentence, error), BAD_INPUT)
     except InputError as error:
-        return _fail(str(error), OUTPUT_FAILED if is_full_disk(error) else BAD_INPUT)
+        return _fail(
+            _placed(suggestions.shortened(str(error)), error), OUTPUT_FAILED if is_full_disk(error) else BAD_INPUT
+        )
     except EngineError as error:
         return _fail(str(error), PROGRAM_FAULT)
     except (KeyboardInterrupt, typer.Abort):
@@ -157,6 +162,13 @@ def _command(arguments: Sequence[str]) -> int:
     if code == signals.INTERRUPTED:
         return signals.exit_code()
     return code if isinstance(code, int) else 0
+
+
+def _placed(sentence: str, error: Exception) -> str:
+    """A sentence on bad input, with the line of the project's file that it comes from."""
+    taken = project.used()
+    parameter = getattr(getattr(error, "param", None), "name", None)
+    return sentence if taken is None else taken.blamed(sentence, parameter)
 
 
 def _fail(sentence: str, code: int) -> int:

@@ -18,14 +18,14 @@ def cite(
 ) -> None:
     """Print what a paper says of a run: configuration, version, digest, and an entry of BibTeX."""
     from ..runs.citation import cite as cited
-    from ..runs.citation import is_trace
+    from ..runs.citation import is_built_in
 
     found = cited(design, workload, **given)
     if as_json:
         screen.print_json(found.to_dict())
         return
     asked = found.configuration
-    size = "" if is_trace(workload) else f", {units.size(asked['tx_size'])} transactions"
+    size = f", {units.size(asked['tx_size'])} transactions" if is_built_in(workload) else ""
     machine = units.name_of(asked["machine"]["name"])
     screen.print_text(
         f"{asked['design']} ({asked['variant']}) on {units.name_of(asked['workload'])}, machine {machine}{size}, "

@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal, cast, get_args, get_origin
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from . import project, screen
+
 
 @dataclass(frozen=True)
 class Place:
@@ -23,12 +25,14 @@ class Place:
         function: the function of the command in it.
         example: a call of it, without the program's name.
         settings: settings of its context.
+        has_defaults: whether a project's file can give it options.
     """
 
     module: str
     function: str
     example: str
     settings: Mapping[str, object] = field(default_factory=dict)
+    has_defaults: bool = True
 
 
 class Commands(Mapping[str, Any]):
@@ -47,7 +51,10 @@ class Commands(Mapping[str, Any]):
             alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
             made = alone.command(name, cls=Command, context_settings=dict(place.settings), epilog=example_of(place))
             made(getattr(module, place.function))
-            self._loaded[name] = typer.main.get_command(alone)
+            command = typer.main.get_command(alone)
+            if place.has_defaults:
+                project.add_options(command)
+            self._loaded[name] = command
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -101,7 +108,22 @@ class Group(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command that converts its values without Pydantic."""
+    """A command that converts its values without Pydantic, and says what it has from the project's file."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the options; a value that is refused may come from the file."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException:
+            project.take(ctx)
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command."""
+        project.take(ctx)
+        if (taken := project.used()) is not None:
+            screen.note(taken.sentence)
+        return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, of which one is for the help."""

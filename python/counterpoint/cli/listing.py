@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -12,9 +12,6 @@ from ..contract.request import Variant
 from ..verbs import catalogue
 from . import screen
 from .options import Json
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def designs(
@@ -35,8 +32,8 @@ def designs(
         return _parts_of(design, as_json)
     found = catalogue.designs()
     if as_json:
-        return _print_json("designs", found)
-    table = _table("design", "what it is", "crash test", "paper")
+        return _print_json(designs=found)
+    table = screen.columns("design", "what it is", "crash test", "paper")
     for known in found:
         table.add_row(known.name, known.summary, "yes" if known.crash_consistent else "no", known.paper)
     return screen.output().print(table)
@@ -48,7 +45,7 @@ def _parts_of(design: str, as_json: bool) -> None:
     if as_json:
         return screen.print_json({"schema": 1, "design": dataclasses.asdict(found) | {"parts": readings}})
     screen.output().print(f"{found.name}: {found.summary} ({found.paper})", highlight=False)
-    table = _table("part", *readings)
+    table = screen.columns("part", *readings)
     known = [part.key for part in catalogue.parts()]
     stated = {key for parts in readings.values() for key in parts}
     for key in [*(key for key in known if key in stated), *sorted(stated.difference(known))]:
@@ -73,8 +70,8 @@ def parts(as_json: Json = False) -> None:
     """List the parts that a design file can name: what each means, and which paper has it."""
     found = catalogue.parts()
     if as_json:
-        return _print_json("parts", found)
-    table = _table("part", "value", "what it means", "paper")
+        return _print_json(parts=found)
+    table = screen.columns("part", "value", "what it means", "paper")
     for part in found:
         table.add_section()
         table.add_row(part.key, "", part.meaning, "")
@@ -85,14 +82,14 @@ def parts(as_json: Json = False) -> None:
 
 def workloads(as_json: Json = False) -> None:
     """List the workloads, and the probes, which measure memory and keep nothing."""
-    found = catalogue.workloads()
+    found, probes = catalogue.workloads(), catalogue.probes()
     if as_json:
-        return _print_json("workloads", found)
-    table = _table("workload", "what it does", "undo log")
+        return _print_json(workloads=found, probes=probes)
+    table = screen.columns("workload", "what it does", "undo log")
     for workload in found:
         table.add_row(workload.name, workload.summary, "yes" if workload.has_log else "no")
     table.add_section()
-    for probe in catalogue.probes():
+    for probe in probes:
         table.add_row(probe.name, probe.summary, "probe")
     return screen.output().print(table)
 
@@ -101,8 +98,8 @@ def machines(as_json: Json = False) -> None:
     """List the machine presets, each with the table it comes from."""
     found = catalogue.machines()
     if as_json:
-        return _print_json("machines", found)
-    table = _table("machine", "source")
+        return _print_json(machines=found)
+    table = screen.columns("machine", "source")
     for machine in found:
         table.add_row(machine.name, machine.source)
     return screen.output().print(table)
@@ -112,8 +109,8 @@ def faults(as_json: Json = False) -> None:
     """List the mechanisms that crash --fault can switch off."""
     found = catalogue.faults()
     if as_json:
-        return _print_json("faults", found)
-    table = _table("fault", "what is switched off", "designs")
+        return _print_json(faults=found)
+    table = screen.columns("fault", "what is switched off", "designs")
     for fault in found:
         table.add_row(fault.name, fault.summary, ", ".join(fault.designs))
     return screen.output().print(table)
@@ -126,14 +123,7 @@ def include() -> None:
     screen.print_text(str(INCLUDE))
 
 
-def _table(*columns: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for index, column in enumerate(columns):
-        table.add_column(column, no_wrap=index == 0, style="bold" if index == 0 else "")
-    return table
-
-
-def _print_json(key: str, found: Sequence[Any]) -> None:
-    screen.print_json({"schema": 1, key: [dataclasses.asdict(item) for item in found]})
+def _print_json(**lists: Sequence[Any]) -> None:
+    screen.print_json(
+        {"schema": 1, **{key: [dataclasses.asdict(one) for one in found] for key, found in lists.items()}}
+    )

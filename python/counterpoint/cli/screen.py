@@ -15,9 +15,11 @@ import typer
 
 from ..system import signals
 from ..system.units import printable, printable_json
+from . import project
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from ..runs.sweeps import SweepProgress
     from ..verbs.api import Progress
@@ -28,6 +30,16 @@ def output() -> Console:
     from .console import standard_output
 
     return standard_output()
+
+
+def columns(*names: str) -> Table:
+    """An empty table of a list, whose first column has names."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for index, name in enumerate(names):
+        table.add_column(name, no_wrap=index == 0, style="bold" if index == 0 else "")
+    return table
 
 
 def note(sentence: str) -> None:
@@ -46,7 +58,9 @@ def stop_interrupted(finished: str) -> NoReturn:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """One JSON document on standard output."""
+    """One JSON document on standard output, with what the command has from the project's file."""
+    if (taken := project.used()) is not None:
+        document = {**document, "project": taken.document()}
     print(printable_json(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)))
 
 

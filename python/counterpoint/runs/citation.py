@@ -19,7 +19,7 @@ from . import keys
 
 _STATED = ("variant", "seed")
 _OF_WORKLOAD = ("cores", "tx_size", "footprint", "warmup", "transactions")
-"""Options whose values the command states, given or not: of every run, and of one that is no trace."""
+"""Options whose values the command states, given or not: of every run, and of one of a built-in workload."""
 
 _SHOWN = 16
 """Digits of a digest in a bibliography."""
@@ -67,12 +67,12 @@ def cite(design: str | os.PathLike[str], workload: str | os.PathLike[str], **opt
         InputError: bad input, in one sentence.
     """
     asked = request(RunOptions, design, workload, options)
-    if is_trace(asked["workload"]):
-        _check_trace(asked["workload"])
+    if not is_built_in(asked["workload"]):
+        _check_program(asked)
     resolved = api.resolve_request(keys.absolute(asked))
     version, build = catalogue.engine_version(), catalogue.engine_build()
     digest = keys.key(resolved, build)
-    workload_options = () if is_trace(asked["workload"]) else _OF_WORKLOAD
+    workload_options = _OF_WORKLOAD if is_built_in(asked["workload"]) else ()
     stated = {name: resolved[name] for name in (*_STATED, *workload_options)}
     machine = asked.get("machine", resolved["machine"]["name"])
     given = {"machine": machine, "set": asked.get("set"), "allow_truncated": asked.get("allow_truncated")}
@@ -86,17 +86,18 @@ def cite(design: str | os.PathLike[str], workload: str | os.PathLike[str], **opt
     )
 
 
-def is_trace(workload: str) -> bool:
-    """Whether a workload that the engine takes is a trace."""
-    return workload not in catalogue.programs()
+def is_built_in(workload: str) -> bool:
+    """Whether a workload that the engine takes is built in; any other is a trace, or a program that is written out."""
+    return workload in catalogue.programs()
 
 
-def _check_trace(path: str) -> None:
-    """Refuses what is no recorded program, which the engine does only when it runs one."""
+def _check_program(asked: Mapping[str, Any]) -> None:
+    """Refuses what is neither recorded nor written out, as the engine does only when it runs a program."""
+    path = asked["workload"]
     if not is_file(path):
-        known = ", ".join(catalogue.programs())
-        raise InputError(f"workload '{path}' does not exist and is not a trace file (known: {known})")
-    if _engine.trace_kind(checked_text(path, "workload")) == "lines":
+        # Of a few operations: it takes a moment. Everything else is refused.
+        api.simulate([asked])
+    elif _engine.trace_kind(checked_text(path, "workload")) == "lines":
         raise InputError(f"{path}: a trace of memory lines has no program")
 
 
