@@ -84,4 +84,4 @@ done)
 }
 
 # Nothing here runs that engine while it counts, so it has no profile.
-maturin build --zig --target $arm --target-dir "$work/arm" --compatibility manylinux2014 --out "$out"
+"$python" install/addresses.py maturin build --zig --target $arm --target-dir "$work/arm" --compatibility manylinux2014 --out "$out"
