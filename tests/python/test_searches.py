@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shlex
 import shutil
 import tomllib
@@ -24,7 +25,7 @@ from counterpoint.searches import propose, search
 from counterpoint.searches.files import command, design_text, write_designs
 from counterpoint.searches.goals import load
 from counterpoint.searches.ladder import CrashTest
-from counterpoint.searches.outcome import SearchReport
+from counterpoint.searches.outcome import Reference, SearchReport
 from counterpoint.searches.propose import Genetic, Told
 from counterpoint.searches.rules import Learner, Rule, unsound
 from counterpoint.searches.space import Candidate, Dimension, Space
@@ -80,6 +81,19 @@ def test_the_only_survivor_of_a_space_is_found(found: SearchReport) -> None:
         assert one.tiers_passed == len(found.tiers)
         assert one.crash_points > 1000
     assert found.counts["refuted"] + found.counts["ruled out"] == 46
+
+
+def test_what_beats_a_candidate_is_called_by_its_parts(found: SearchReport) -> None:
+    best = found.front[0]
+    beaten = replace(found.front[-1], state="passed over", why=f"beaten by {best.candidate.name}")
+    called = found.names.of(best.candidate)
+    assert called.startswith("secpm-no-cwr with wpq_entries ")
+    assert found.why(beaten) == f"beaten by {called}"
+    slow = Reference("slow", replace(best, figures=dict.fromkeys(best.figures, 1000000000000.0)))
+    assert found.outcome_of(slow).startswith("beaten by secpm-no-cwr with wpq_entries ")
+    document = json.dumps([{**one, "name": ""} for one in found.to_dict()["references"]])
+    assert not re.search(r"\bc[0-9a-f]{9}\b", document)
+    assert not found.frame()["why"].str.contains(r"\bc[0-9a-f]{9}\b").any()
 
 
 def test_refuted_candidate_has_its_smallest_counterexample(found: SearchReport) -> None:

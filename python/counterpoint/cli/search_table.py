@@ -83,21 +83,19 @@ def _points(report: SearchReport) -> Iterable[Text]:
 
 def _front(report: SearchReport) -> Table:
     names = report.goals.figures
-    table = _table("", *names, "crash points", "equals", "built in as")
+    table = _table("", *names, "crash points", "equals", "design")
     for one in report.front:
         figures = [units.figure(one.figures.get(name)) for name in names]
         counted = [units.number(one.crash_points), units.number(len(report.equals(one)))]
-        table.add_row(one.candidate.name, *figures, *counted, ", ".join(report.names_of(one)))
+        table.add_row(one.candidate.name, *figures, *counted, units.printable(report.names.of(one.candidate)))
     return table
 
 
 def _steps(report: SearchReport) -> Iterable[Text]:
-    first = report.front[0]
-    sets = [units.printable(text.removeprefix(PART)) for text in first.candidate.sets]
-    yield Text(f"{first.candidate.name}: {', '.join(sets) or 'the base'}")
+    yield Text(units.printable(report.names.of(report.front[0].candidate)))
     for _, other, changed in report.steps():
         said = ", ".join(f"{key.removeprefix(PART)} {value(a)} -> {value(b)}" for key, (a, b) in changed.items())
-        yield Text(f"{other.candidate.name}: {units.printable(said)}")
+        yield Text(units.printable(f"to {report.names.of(other.candidate)}: {said}"))
 
 
 def _rules(report: SearchReport) -> Iterable[Text]:
@@ -114,7 +112,7 @@ def _references(report: SearchReport) -> Table:
     table = _table("", *names, "outcome")
     for one in report.references:
         figures = [units.figure(one.judged.figures.get(name)) for name in names]
-        table.add_row(one.design, *figures, report.outcome_of(one))
+        table.add_row(one.design, *figures, units.printable(report.outcome_of(one)))
     return table
 
 

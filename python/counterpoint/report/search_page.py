@@ -78,7 +78,7 @@ def _reference(report: SearchReport, one: Reference) -> list[str]:
     return [
         one.design,
         *(units.figure(one.judged.figures.get(name)) for name in report.goals.figures),
-        report.names.in_words(report.outcome_of(one)),
+        report.outcome_of(one),
     ]
 
 
@@ -186,7 +186,7 @@ def _distance(place: Sequence[float], best: Sequence[float]) -> float:
 
 def _point(report: SearchReport, one: Judged, kind: str, design: str = "") -> dict[str, Any]:
     values = [one.figures.get(each.figure) for each in report.goals.objectives]
-    further = f"; not tested further, because it is {report.names.in_words(one.why)}"
+    further = f"; not tested further, because it is {report.why(one)}"
     return {
         "kind": kind,
         "id": one.candidate.name,

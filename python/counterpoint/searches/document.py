@@ -16,7 +16,8 @@ class FoundCandidate:
     """A candidate and what became of it.
 
     Attributes:
-        name: a name for it, from what it states.
+        name: a digest of what it states, which files of it are named after.
+        called: the known design that it is nearest to, and what it has instead.
         state: what became of it.
         set: what it states on top of the base, as `--set` takes it.
         parts: the parts of the design.
@@ -30,6 +31,7 @@ class FoundCandidate:
     """
 
     name: str
+    called: str
     state: State
     set: tuple[str, ...]
     parts: Mapping[str, Value]
@@ -48,7 +50,7 @@ class OnFront(FoundCandidate):
 
     Attributes:
         designs: the built-in designs with its parts.
-        equals: other candidates with its figures that break nothing.
+        equals: what other candidates with its figures that break nothing are called.
     """
 
     designs: tuple[str, ...]
@@ -62,7 +64,7 @@ class BuiltIn(FoundCandidate):
     Attributes:
         design: its name.
         on_front: whether it is on the front.
-        beaten_by: candidates of the front that beat it in every objective or are as good.
+        beaten_by: what candidates of the front are called that beat it in every objective or are as good.
     """
 
     design: str

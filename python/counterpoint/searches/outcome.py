@@ -183,9 +183,14 @@ class SearchReport(Shown):
             return "beyond the limits"
         if reference.design in self._on_front:
             return "on the front"
-        beaten = [one.candidate.name for one in self.beaten_by(reference)]
-        more = ", ..." if len(beaten) > _NAMED else ""
-        return f"beaten by {', '.join(beaten[:_NAMED])}{more}" if beaten else "beaten by none found"
+        beaten = [self.names.of(one.candidate) for one in self.beaten_by(reference)]
+        more = "; ..." if len(beaten) > _NAMED else ""
+        # Names have commas in them.
+        return f"beaten by {'; '.join(beaten[:_NAMED])}{more}" if beaten else "beaten by none found"
+
+    def why(self, judged: Judged) -> str:
+        """Why a candidate is refused or passed over, or which rule rules it out; others are called by their parts."""
+        return self.names.in_words(judged.why)
 
     def steps(self) -> list[tuple[Judged, Judged, dict[str, tuple[Value | None, Value | None]]]]:
         """Neighbours along the front, and what changes from one to the next."""
@@ -193,7 +198,10 @@ class SearchReport(Shown):
         return [(one, other, differences(one.candidate, other.candidate)) for one, other in pairs]
 
     def frame(self) -> pl.DataFrame:
-        """A row per candidate: its name, state, whether it is on the front, its figures, parts and machine values."""
+        """A row per candidate: its name, what it is called by its parts, its state and why.
+
+        Then whether it is on the front, its figures, parts and machine values.
+        """
         import polars as pl
 
         on_front = {one.candidate for group in self._groups for one in group}
@@ -203,7 +211,9 @@ class SearchReport(Shown):
             [
                 {
                     "name": one.candidate.name,
+                    "called": self.names.of(one.candidate),
                     "state": one.state,
+                    "why": self.why(one),
                     "front": one.candidate in on_front,
                     "crash_points": one.crash_points,
                     **{figure: one.figures.get(figure) for figure in figures},
@@ -238,23 +248,23 @@ class SearchReport(Shown):
             candidates={"valid": self.valid, **self.counts},
             front=tuple(
                 OnFront(
-                    **_found(one),
+                    **self._found(one),
                     designs=tuple(self.names_of(one)),
-                    equals=tuple(other.candidate.name for other in self.equals(one)),
+                    equals=tuple(self.names.of(other.candidate) for other in self.equals(one)),
                 )
                 for one in self.front
             ),
-            refuted=tuple(FoundCandidate(**_found(one)) for one in self.judged if one.state == "refuted"),
+            refuted=tuple(FoundCandidate(**self._found(one)) for one in self.judged if one.state == "refuted"),
             rules=tuple(
                 Learned(str(rule), dict(rule.values), len(rule.covers), rule.tested, rule.example)
                 for rule in self.rules
             ),
             references=tuple(
                 BuiltIn(
-                    **_found(one.judged),
+                    **self._found(one.judged),
                     design=one.design,
                     on_front=one.design in self._on_front,
-                    beaten_by=tuple(other.candidate.name for other in self.beaten_by(one)),
+                    beaten_by=tuple(self.names.of(other.candidate) for other in self.beaten_by(one)),
                 )
                 for one in self.references
             ),
@@ -262,27 +272,27 @@ class SearchReport(Shown):
         )
         return document(found)
 
+    def _found(self, judged: Judged) -> dict[str, Any]:
+        """The fields of a `FoundCandidate`."""
+        one = judged.candidate
+        return {
+            "name": one.name,
+            "called": self.names.of(one),
+            "state": judged.state,
+            "set": one.sets,
+            "parts": dict(one.parts),
+            "machine": dict(one.machine),
+            "crash_points": judged.crash_points,
+            "tiers_passed": judged.tiers_passed,
+            "figures": dict(judged.figures),
+            "beyond_limits": judged.excess,
+            "why": self.why(judged),
+            "counterexample": judged.counterexample,
+        }
+
     @cached_property
     def _on_front(self) -> frozenset[str]:
         return frozenset(name for group in self._groups for one in group for name in self.names_of(one))
-
-
-def _found(judged: Judged) -> dict[str, Any]:
-    """The fields of a `FoundCandidate`."""
-    one = judged.candidate
-    return {
-        "name": one.name,
-        "state": judged.state,
-        "set": one.sets,
-        "parts": dict(one.parts),
-        "machine": dict(one.machine),
-        "crash_points": judged.crash_points,
-        "tiers_passed": judged.tiers_passed,
-        "figures": dict(judged.figures),
-        "beyond_limits": judged.excess,
-        "why": judged.why,
-        "counterexample": judged.counterexample,
-    }
 
 
 def _text(value: Value | None) -> str | None:
