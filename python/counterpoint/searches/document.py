@@ -24,7 +24,8 @@ class FoundCandidate:
         machine: machine values that vary.
         crash_points: power failures that it has survived.
         tiers_passed: how many tiers of tests it has passed.
-        figures: those that goals name; none unless it was measured.
+        figures: those that goals name; none unless it was measured. Over several seeds, the means.
+        halves: half the width of the 95 % interval of each figure over the seeds (Student); none with one seed.
         beyond_limits: by what share of a bound it is beyond the limits; 0 if it is within.
         why: why it is refused or passed over, or which rule rules it out.
         counterexample: a power failure that it does not survive.
@@ -39,6 +40,7 @@ class FoundCandidate:
     crash_points: int
     tiers_passed: int
     figures: Mapping[str, float | None]
+    halves: Mapping[str, float]
     beyond_limits: float
     why: str
     counterexample: Counterexample | None
@@ -143,6 +145,7 @@ class SearchDocument:
         workloads: the programs that are measured.
         crash_workloads: those of the crash tests.
         promise: what a candidate must keep.
+        seeds: with which the front and the known designs are measured; the others with the first.
         objectives: figures that are made small or large.
         limits: bounds on figures.
         points: of the space.
@@ -167,6 +170,7 @@ class SearchDocument:
     workloads: tuple[str, ...]
     crash_workloads: tuple[str, ...]
     promise: Promise
+    seeds: tuple[int, ...]
     objectives: tuple[Objective, ...]
     limits: tuple[Limit, ...]
     points: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,14 @@ from ..contract.request import literal
 from ..system import units
 from ..system.shown import Shown
 from ..verbs import catalogue
+from ..verbs.interval import Estimate
 from .document import BuiltIn, FoundCandidate, Learned, OnFront, Refusal, Refusals, SearchDocument, Unfit
 from .front import dominates, front, vector
 from .goals import Goals
 from .judge import plainness
 from .naming import Names
 from .rules import Rule
-from .space import Value, differences
+from .space import Candidate, Value, differences
 from .verdict import Judged
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class SearchReport(Shown):
         points: what became of the points of the space.
         complete: every candidate of the space was looked at.
         computed: what was computed now; the rest was in the store.
+        seeds: with which the front and the known designs were measured in the end; none: with that of the goals alone.
+        intervals: their figures over these seeds, by name.
     """
 
     goals: Goals
@@ -91,6 +94,8 @@ class SearchReport(Shown):
     points: Points
     complete: bool
     computed: int
+    seeds: tuple[int, ...] = ()
+    intervals: Mapping[Candidate, Mapping[str, Estimate]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """What it is about, and how many designs it found."""
@@ -169,6 +174,20 @@ class SearchReport(Shown):
         place = vector(reference.judged, self.goals.objectives)
         return [one for one in self.front if dominates(vector(one, self.goals.objectives), place)]
 
+    def figure(self, judged: Judged, name: str) -> Estimate | None:
+        """A figure of a candidate, over the seeds where there are several; None where it has none."""
+        value = judged.figures.get(name)
+        one_seed = None if value is None else Estimate(value, None)
+        return self.intervals.get(judged.candidate, {}).get(name, one_seed)
+
+    def differs(self, one: Judged, other: Judged) -> bool:
+        """Whether two candidates differ in an objective: over several seeds, whether their intervals do not meet."""
+        for objective in self.goals.objectives:
+            mine, its = (self.figure(each, objective.figure) for each in (one, other))
+            if mine is not None and its is not None and not mine.meets(its):
+                return True
+        return False
+
     def outcome_of(self, reference: Reference) -> str:
         """What became of a built-in design, in a few words."""
         judged = reference.judged
@@ -183,7 +202,10 @@ class SearchReport(Shown):
             return "beyond the limits"
         if reference.design in self._on_front:
             return "on the front"
-        beaten = [self.names.of(one.candidate) for one in self.beaten_by(reference)]
+        better = self.beaten_by(reference)
+        if better and not any(self.differs(one, judged) for one in better):
+            return f"does not differ from {self.names.of(better[0].candidate)}: the intervals meet"
+        beaten = [self.names.of(one.candidate) for one in better if self.differs(one, judged)]
         more = "; ..." if len(beaten) > _NAMED else ""
         # Names have commas in them.
         return f"beaten by {'; '.join(beaten[:_NAMED])}{more}" if beaten else "beaten by none found"
@@ -237,6 +259,7 @@ class SearchReport(Shown):
             workloads=goals.workloads,
             crash_workloads=goals.crash_workloads,
             promise=goals.promise,
+            seeds=self.seeds or (goals.run.get("seed", 1),),
             objectives=goals.objectives,
             limits=goals.limits,
             points=goals.space.size,
@@ -275,6 +298,7 @@ class SearchReport(Shown):
     def _found(self, judged: Judged) -> dict[str, Any]:
         """The fields of a `FoundCandidate`."""
         one = judged.candidate
+        over = self.intervals.get(one, {})
         return {
             "name": one.name,
             "called": self.names.of(one),
@@ -284,7 +308,8 @@ class SearchReport(Shown):
             "machine": dict(one.machine),
             "crash_points": judged.crash_points,
             "tiers_passed": judged.tiers_passed,
-            "figures": dict(judged.figures),
+            "figures": {**judged.figures, **{name: value.mean for name, value in over.items()}},
+            "halves": {name: value.half for name, value in over.items() if value.half is not None},
             "beyond_limits": judged.excess,
             "why": self.why(judged),
             "counterexample": judged.counterexample,
