@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -205,3 +206,51 @@ def test_explain_tells_differences_from_chance(tmp_path: Path, cli: Cli, monkeyp
     alone = cli(*words)
     assert "seed 1, so there are no intervals; --seeds N measures with more" in alone.out
     assert json.loads(cli(*words, "--json").out)["designs"][0]["halves"] == {}
+
+
+def test_figures_by_part_add_up_and_are_those_of_the_requests(trace: str) -> None:
+    (run,) = cp.replay_lines(trace, ["secpm-tree"], machine="small", requests="rows.csv", set=["device.channels=2"])
+    energy, nvm = run.energy, run.nvm
+    parts = energy.array_read_nj + energy.array_write_nj + energy.row_buffer_nj + energy.background_nj
+    assert parts == pytest.approx(nvm.energy_nj)
+    assert 0 < energy.metadata_nj < parts
+    machine = cp.resolve("secpm-tree", trace, machine="small", set=["device.channels=2"])["machine"]
+    device, per_line = machine["device"], 64 * machine["eadr"]["aes_pj_per_byte"] / 1e3
+    assert energy.aes_nj == pytest.approx(run.crypto.pads * per_line)
+    assert run.integrity is not None
+    assert energy.mac_nj == pytest.approx((run.integrity.macs + run.integrity.hashes) * per_line)
+    moved = (run.media_reads + run.media_writes) * 512 * device["row_buffer_pj_per_bit"] / 1e3
+    assert energy.row_buffer_nj == pytest.approx(moved)
+    opened = (run.media_reads - sum(one.read_row_hits for one in run.channels)) * 512
+    assert energy.array_read_nj == pytest.approx(opened * device["array_read_pj_per_bit"] / 1e3)
+    for places in (run.channels, run.banks):
+        assert sum(one.reads for one in places) == run.media_reads
+        assert sum(one.writes for one in places) == run.media_writes
+        assert sum(one.row_hits for one in places) == nvm.row_hits
+    assert sum(one.busy_ns for one in run.banks) == pytest.approx(nvm.bank_busy_ns)
+    assert sum(one.banks_busy_ns for one in run.channels) == pytest.approx(nvm.bank_busy_ns)
+    rows = [row.split(",") for row in Path("rows.csv").read_text().splitlines()]
+    place = {name: number for number, name in enumerate(rows[0])}
+    for op, classes in (("R", run.read_latency_classes), ("W", run.write_latency_classes)):
+        times = [
+            int(row[place["answered_ps"]]) - int(row[place["sent_ps"]]) for row in rows[1:] if row[place["op"]] == op
+        ]
+        counted = Counter(0 if time < 2 else 1 << (time.bit_length() - 1) for time in times)
+        assert {round(one.from_ns * 1000): one.count for one in classes} == counted
+
+
+def test_a_program_has_figures_by_part() -> None:
+    run = cp.run("secpm", "queue", machine="small", transactions=5, warmup=0, footprint="64KiB")
+    stats = run.stats
+    energy = stats.energy
+    parts = energy.array_read_nj + energy.array_write_nj + energy.row_buffer_nj + energy.background_nj
+    assert parts == pytest.approx(stats.nvm.energy_nj)
+    assert sum(one.writes for one in stats.banks) == stats.nvm.writes
+    assert sum(one.row_hits for one in stats.channels) == stats.nvm.row_hits
+    assert sum(one.count for one in stats.transaction_latency_classes) == stats.transactions
+    low, high = (
+        sum(one.count * getattr(one, end) for one in stats.l1_access_latency_classes)
+        / sum(one.count for one in stats.l1_access_latency_classes)
+        for end in ("from_ns", "below_ns")
+    )
+    assert low <= (stats.l1_access_latency_ns or 0) <= high

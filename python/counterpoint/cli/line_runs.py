@@ -29,7 +29,9 @@ def asked(given: Mapping[str, Any], trace_clock: int | None, requests: Path | No
         InputError: one of them is about a program.
     """
     taken = {**part(MachineOptions, given), **{name: given[name] for name in _BESIDE if name in given}}
-    of_programs = [name for name, value in given.items() if name not in taken and value not in (None, False)]
+    of_programs = [
+        name for name, value in given.items() if name not in taken and value is not None and value is not False
+    ]
     if of_programs:
         raise InputError(f"--{of_programs[0].replace('_', '-')}: a trace of memory lines has no program")
     return part(LineOptions, {**taken, "trace_clock_mhz": trace_clock, "requests": requests})

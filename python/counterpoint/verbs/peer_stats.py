@@ -84,8 +84,8 @@ class PeerStatistics:
 class _Channel:
     """What a channel of the device did."""
 
-    reads: int
-    writes: int
+    read: int
+    written: int
     read_hits: int
     write_hits: int
 
@@ -100,7 +100,7 @@ class _Figures:
     design: str
     channels: tuple[_Channel, ...]
     simulated_ns: float
-    energy_nj: float
+    nanojoules: float
     queued: float
     requests: tuple[int, int] | None = None
     mhz: int | None = None
@@ -141,7 +141,7 @@ def _of_lines(run: LineRun) -> _Figures:
         design=run.design,
         channels=_channels(run),
         simulated_ns=run.simulated_ns,
-        energy_nj=run.nvm.energy_nj,
+        nanojoules=run.nvm.energy_nj,
         queued=run.wpq.mean_occupancy,
         requests=(run.reads, run.writes),
         mhz=run.trace_clock_mhz,
@@ -156,7 +156,7 @@ def _of_program(run: Run) -> _Figures:
         design=run.design,
         channels=_channels(run),
         simulated_ns=stats.simulated_ns,
-        energy_nj=stats.nvm.energy_nj,
+        nanojoules=stats.nvm.energy_nj,
         queued=stats.wpq.mean_occupancy,
         forwarded=stats.wpq.forwarded_reads,
         cores=tuple(_core(run)),
@@ -184,7 +184,7 @@ def _dramsim3(of: _Figures) -> tuple[Iterable[Section], tuple[str, ...]]:
     for number, channel in enumerate(of.channels):
         first = number == 0
         reads, writes = (None, None) if of.alone is None else of.alone
-        watts = of.energy_nj / of.simulated_ns if of.simulated_ns else None
+        watts = of.nanojoules / of.simulated_ns if of.simulated_ns else None
         rows = [
             Statistic("num_cycles", of.cycles, "Number of DRAM cycles"),
             Statistic("num_reads_done", reads, "Number of read requests issued"),
@@ -194,13 +194,13 @@ def _dramsim3(of: _Figures) -> tuple[Iterable[Section], tuple[str, ...]]:
             ),
             Statistic("num_read_row_hits", channel.read_hits, "Number of read row buffer hits"),
             Statistic("num_write_row_hits", channel.write_hits, "Number of write row buffer hits"),
-            Statistic("num_read_cmds", channel.reads, "Number of READ/READP commands"),
-            Statistic("num_write_cmds", channel.writes, "Number of WRITE/WRITEP commands"),
+            Statistic("num_read_cmds", channel.read, "Number of READ/READP commands"),
+            Statistic("num_write_cmds", channel.written, "Number of WRITE/WRITEP commands"),
         ]
         if first:
             rows += [
                 Statistic("average_bandwidth", gb_per_s, "Average bandwidth"),
-                Statistic("total_energy", of.energy_nj * 1_000, "Total energy (pJ)"),
+                Statistic("total_energy", of.nanojoules * 1_000, "Total energy (pJ)"),
                 Statistic("average_power", None if watts is None else watts * 1_000, "Average power (mW)"),
                 Statistic("average_read_latency", of.read_cycles, "Average read request latency"),
             ]
@@ -267,9 +267,9 @@ def _champsim(of: _Figures) -> tuple[Iterable[Section], tuple[str, ...]]:
     for number, channel in enumerate(of.channels):
         rows = (
             Statistic("RQ ROW_BUFFER_HIT", channel.read_hits),
-            Statistic("  ROW_BUFFER_MISS", channel.reads - channel.read_hits),
+            Statistic("  ROW_BUFFER_MISS", channel.read - channel.read_hits),
             Statistic("WQ ROW_BUFFER_HIT", channel.write_hits),
-            Statistic("  ROW_BUFFER_MISS ", channel.writes - channel.write_hits),
+            Statistic("  ROW_BUFFER_MISS ", channel.written - channel.write_hits),
         )
         found.append(Section(f"Channel {number}", rows))
     never = _NEVER_CHAMPSIM if of.cores else (*_CORE_CHAMPSIM, *_NEVER_CHAMPSIM)
