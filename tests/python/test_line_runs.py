@@ -13,7 +13,7 @@ from conftest import Cli
 import counterpoint as cp
 from counterpoint.runs import matrix, sweeps
 from counterpoint.searches import goals
-from counterpoint.verbs.peer_stats import peer_statistics
+from counterpoint.verbs.peer_stats import PeerStatistics, peer_statistics
 
 LINES = "".join(f"{n * 37 % 191 * 64:#x} {'WRITE' if n % 3 == 0 else 'READ'} {n * 20}\n" for n in range(60))
 
@@ -90,8 +90,8 @@ def test_sweep_has_a_column_for_each_figure_of_lines_and_tells_clocks_apart(trac
     rows = report.frame().filter(workload=trace)
     slow, fast = rows["read_response_ns_mean"]
     assert slow < fast, "accesses that come sooner wait longer"
-    assert rows["media_writes"].min() > 0
-    assert rows["energy_array_write_nj"].min() > 0
+    assert rows["media_writes"].to_list()[0] > 0
+    assert rows["energy_array_write_nj"].to_list()[0] > 0
 
 
 def test_cores_do_not_run_a_trace_of_lines(trace: str) -> None:
@@ -115,34 +115,40 @@ def test_a_search_measures_traces_of_lines_and_crashes_programs(trace: str) -> N
     assert loaded.crash_workloads == ("queue",)
 
 
+def number(statistics: PeerStatistics, name: str, section: int = 0) -> float:
+    value = statistics.value(name, section)
+    assert isinstance(value, int | float)
+    return value
+
+
 def test_statistics_of_other_simulators_agree_with_the_report(trace: str) -> None:
     (run,) = cp.replay_lines(trace, ["secpm"], machine="small", trace_clock_mhz=500, set=["device.channels=2"])
     hits = run.nvm.row_hits
     dram = peer_statistics(run, "dramsim3")
     sections = range(len(dram.sections))
-    sums = {name: sum(dram.value(name, place) for place in sections) for name in ("num_read_cmds", "num_write_cmds")}
+    sums = {name: sum(number(dram, name, place) for place in sections) for name in ("num_read_cmds", "num_write_cmds")}
     assert sums == {"num_read_cmds": run.media_reads, "num_write_cmds": run.media_writes}
-    assert sum(dram.value(f"num_{op}_row_hits", place) for op in ("read", "write") for place in sections) == hits
-    assert dram.value("total_energy") == run.nvm.energy_nj * 1000
-    assert dram.value("average_bandwidth") == pytest.approx(run.requests * 64 / run.simulated_ns)
+    assert sum(number(dram, f"num_{op}_row_hits", place) for op in ("read", "write") for place in sections) == hits
+    assert number(dram, "total_energy") == run.nvm.energy_nj * 1000
+    assert number(dram, "average_bandwidth") == pytest.approx(run.requests * 64 / run.simulated_ns)
     assert dram.value("num_reads_done") is None, "requests of two channels are not told apart"
     assert "num_reads_done" in dram.without
     ram = peer_statistics(run, "ramulator")
-    assert (ram.value("total_num_read_requests"), ram.value("total_num_write_requests")) == (run.reads, run.writes)
-    assert ram.value("memory_system_cycles") == round(run.simulated_ns / 2)
-    assert sum(ram.value(f"row_hits_{place}", 1 + place) for place in (0, 1)) == hits
+    assert (number(ram, "total_num_read_requests"), number(ram, "total_num_write_requests")) == (run.reads, run.writes)
+    assert number(ram, "memory_system_cycles") == round(run.simulated_ns / 2)
+    assert sum(number(ram, f"row_hits_{place}", 1 + place) for place in (0, 1)) == hits
     sim = peer_statistics(run, "champsim")
-    found = [row.value for part in sim.sections for row in part.rows]
-    assert sum(found) == run.media_reads + run.media_writes
+    counts = [row.value for part in sim.sections for row in part.rows if isinstance(row.value, int)]
+    assert sum(counts) == run.media_reads + run.media_writes
     assert "cumulative IPC" in sim.without
 
 
 def test_one_channel_has_the_requests_and_a_program_has_its_core(trace: str) -> None:
     (run,) = cp.replay_lines(trace, ["unencrypted"], machine="small")
     dram, ram = peer_statistics(run, "dramsim3"), peer_statistics(run, "ramulator")
-    assert (dram.value("num_reads_done"), dram.value("num_writes_done")) == (run.reads, run.writes)
-    assert dram.value("average_read_latency") == run.read_latency_ns
-    assert ram.value("avg_read_latency_0", 1) == run.read_latency_ns
+    assert (number(dram, "num_reads_done"), number(dram, "num_writes_done")) == (run.reads, run.writes)
+    assert number(dram, "average_read_latency") == run.read_latency_ns
+    assert number(ram, "avg_read_latency_0", 1) == run.read_latency_ns
     program = cp.run("secpm", "queue", machine="small", transactions=5, footprint="64KiB")
     stats = program.stats
     told = {row.name: row.value for part in peer_statistics(program, "champsim").sections for row in part.rows}
@@ -196,8 +202,8 @@ def test_a_sweep_over_seeds_has_means_and_says_so(tmp_path: Path, cli: Cli, monk
 
 def test_explain_tells_differences_from_chance(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ("explain", "secpm", "secpm-no-cwr", "-w", "queue", "--machine", "small", "--transactions", "5")
-    words = (*words, "--footprint", "64KiB", "--store", "e.duckdb", "--workers", "1")
+    what = ("explain", "secpm", "secpm-no-cwr", "-w", "queue", "--machine", "small", "--transactions", "5")
+    words = (*what, "--footprint", "64KiB", "--store", "e.duckdb", "--workers", "1")
     found = json.loads(cli(*words, "--seeds", "3", "--json").out)
     assert found["seeds"] == [1, 2, 3]
     assert set(found["designs"][0]["halves"]) <= set(found["designs"][0]["figures"])
