@@ -69,6 +69,7 @@ SECTIONS: Mapping[tuple[str, str], str] = {
     ("record", "--pmem"): "record.md#what-is-persistent",
     ("replay", "--by-line"): "source-lines.md",
     ("replay", "--requests"): "line-traces.md#request-by-request",
+    ("replay", "--stats"): "line-traces.md#as-other-simulators-print-it",
     ("replay", "--trace-clock"): "line-traces.md",
     ("compare", "--figures"): "figures.md#charts",
     ("run", "--csv"): "figures.md#tables",

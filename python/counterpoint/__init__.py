@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .report import (
         write_crash_page,
         write_figures,
+        write_line_page,
         write_report,
         write_reproduction,
         write_search_page,
@@ -92,6 +93,7 @@ else:
             "report": (
                 "write_crash_page",
                 "write_figures",
+                "write_line_page",
                 "write_report",
                 "write_reproduction",
                 "write_search_page",
@@ -173,6 +175,7 @@ __all__ = [
     "workloads",
     "write_crash_page",
     "write_figures",
+    "write_line_page",
     "write_report",
     "write_reproduction",
     "write_search_page",

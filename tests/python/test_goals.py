@@ -318,7 +318,7 @@ def test_limits_at_their_edges_can_be_met() -> None:
     assert read(limits={"counter_cache_hit_rate": {"at_least": 1}}).limits
 
 
-def test_figures_are_those_of_documents() -> None:
+def test_figures_are_those_of_documents(tmp_path: Path) -> None:
     found: set[str] = set()
     groups = {
         "integrity",
@@ -339,6 +339,10 @@ def test_figures_are_those_of_documents() -> None:
         found |= set(figures.of_recovery(cost.document))
     recorded = cp.replay(Path(__file__).parents[1] / "data" / "btree-5.pmemcheck.log", ["secpm"])
     found |= set(figures.of_run(recorded[0].document)) - groups
+    lines = tmp_path / "t.trace"
+    lines.write_text("0x40 READ 3\n0x80 WRITE 4\n")
+    for run_of_lines in cp.replay_lines(lines, ["secpm-tree", "unencrypted"], machine="optane"):
+        found |= set(figures.of_run(run_of_lines.document)) - groups - {"trace_clock_mhz"}
     assert found <= set(figures.known())
     assert {"boot_time_ns", "integrity_hit_rate", "at_crash_parts_l1_energy_mj", "recorded_fences"} <= found
     assert set(figures.known()) == found, "a name that no document has would be taken for a figure"

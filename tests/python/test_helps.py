@@ -133,7 +133,7 @@ _DEFAULTS: dict[str, Callable[[], str]] = {
 
 def test_the_default_in_a_help_is_the_one_that_is_used() -> None:
     # Runs have one seed where reproductions have more.
-    of_runs = {("run", "--seeds"), ("compare", "--seeds")}
+    of_runs = {(name, "--seeds") for name in ("run", "compare", "replay", "sweep", "search", "explain")}
     stated = {
         f"{name} of runs" if (command, name) in of_runs else name: one.help
         for (command, name), one in _helps().items()

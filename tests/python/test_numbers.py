@@ -45,7 +45,10 @@ _BAD: dict[str | None, tuple[str, ...]] = {
     "SIZE[,SIZE...]": ("64,x", "64,-5"),
     "PATH.TO.KEY=VALUE": ("no.such=1", "controller.wpq_entries=x"),
     **dict.fromkeys(
-        (None, "NAME", "DESIGN", "FAULT", "ATTACK", "TEXT", "OPERATION", "LINES", "TIMING", "schedule|schedules|legal"),
+        (
+            *(None, "NAME", "DESIGN", "FAULT", "ATTACK", "TEXT", "OPERATION", "LINES", "TIMING"),
+            *("schedule|schedules|legal", "dramsim3|ramulator|champsim"),
+        ),
         ("no-such",),
     ),
     "NAME|FILE.toml": ("secpm,no-such", "no-such.toml"),

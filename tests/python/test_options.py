@@ -27,6 +27,9 @@ from counterpoint.verbs.litmus_suite import _RUN
 
 _SUBJECT = {"design", "workload"}
 _TABLES = {"csv", "parquet"}
+_LINES = {"trace_clock", "requests"}
+"""What only traces of memory lines take."""
+
 _SHOWN = {"as_json", "out", "top"}
 """What a command does with its results, which no call has."""
 _PROJECT = {"project", "no_project"}
@@ -78,7 +81,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "kind", "own", "but"),
     [
-        ("run", options.SingleRunOptions, _SUBJECT | _SHOWN - {"out"} | _TABLES | {"seeds", "figures"}, ()),
+        ("run", options.SingleRunOptions, _SUBJECT | _SHOWN - {"out"} | _TABLES | _LINES | {"seeds", "figures"}, ()),
         ("cite", options.RunOptions, _SUBJECT | {"as_json"}, ()),
         (
             "crash",
@@ -98,13 +101,15 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
         (
             "compare",
             options.RunOptions,
-            _SHOWN - {"top"} | {"designs", "workloads", "baseline", "workers", "figures", "seeds"} | _TABLES,
+            _SHOWN - {"top"}
+            | {"designs", "workloads", "baseline", "workers", "figures", "seeds", "trace_clock"}
+            | _TABLES,
             (),
         ),
         (
             "replay",
             options.ReplayOptions,
-            _SHOWN - {"out"} | {"trace", "designs", "baseline", "workers", "trace_clock", "requests"} | _TABLES,
+            _SHOWN - {"out"} | {"trace", "designs", "baseline", "workers", "seeds", "stats"} | _LINES | _TABLES,
             ("tx_size", "cores", "footprint"),
         ),
     ],
@@ -121,7 +126,7 @@ def test_every_option_of_the_command_line_is_one_of_a_call() -> None:
     assert every - set(OPTIONS) == {"shrink", "blame", "recover_keep"}
     assert set(OPTIONS) <= every
     assert set(_RUN) <= _keys(options.CrashOptions) | {"workload"}
-    assert set(matrix._OPTIONS) == _keys(options.RunOptions) - {"set"} | _SUBJECT
+    assert set(matrix._OPTIONS) == _keys(options.RunOptions) - {"set"} | _SUBJECT | {"trace_clock_mhz"}
 
 
 def test_the_page_of_the_python_interface_names_every_option() -> None:

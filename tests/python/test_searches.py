@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shlex
 import shutil
 import tomllib
@@ -18,17 +19,19 @@ from test_sweep import Inline
 
 import counterpoint as cp
 import document_types
+from counterpoint.report import search_page
 from counterpoint.runs import computing
 from counterpoint.runs.executor import Refused, worker
 from counterpoint.searches import propose, search
 from counterpoint.searches.files import command, design_text, write_designs
 from counterpoint.searches.goals import load
 from counterpoint.searches.ladder import CrashTest
-from counterpoint.searches.outcome import SearchReport
+from counterpoint.searches.outcome import Reference, SearchReport
 from counterpoint.searches.propose import Genetic, Told
 from counterpoint.searches.rules import Learner, Rule, unsound
 from counterpoint.searches.space import Candidate, Dimension, Space
 from counterpoint.verbs import catalogue
+from counterpoint.verbs.interval import Estimate
 
 SURVIVOR: dict[str, Any] = {
     "name": "survivor",
@@ -80,6 +83,61 @@ def test_the_only_survivor_of_a_space_is_found(found: SearchReport) -> None:
         assert one.tiers_passed == len(found.tiers)
         assert one.crash_points > 1000
     assert found.counts["refuted"] + found.counts["ruled out"] == 46
+
+
+def test_the_front_is_measured_over_seeds(found: SearchReport, tmp_path: Path, cli: Cli) -> None:
+    store = shutil.copy(found.store, tmp_path / "s.duckdb")
+    report = cp.search(SURVIVOR, store, seeds=3, workers=1)
+    assert [one.candidate for one in report.front] == [one.candidate for one in found.front]
+    document = report.to_dict()
+    document_types.check("documents/search.json", document)
+    assert document["seeds"] == [1, 2, 3]
+    assert found.to_dict()["seeds"] == [1]
+    for one, shown in zip(report.front, document["front"], strict=True):
+        latency = report.figure(one, "transaction_latency_ns_mean")
+        assert latency is not None and latency.half is not None
+        assert latency.low <= (one.figures["transaction_latency_ns_mean"] or 0) * 1.5
+        assert (shown["figures"]["transaction_latency_ns_mean"], shown["halves"]["transaction_latency_ns_mean"]) == (
+            latency.mean,
+            latency.half,
+        )
+        assert report.figure(one, "on_chip_bytes") == Estimate(one.figures["on_chip_bytes"] or 0.0, 0.0)
+    points = [point for point in search_page.picture(report)["points"] if point["kind"] == "front"]
+    assert all(point["half"][0] > 0 for point in points)
+    (tmp_path / "goals.toml").write_text(_toml(SURVIVOR))
+    words = ("search", str(tmp_path / "goals.toml"), "--store", str(store))
+    assert "means over the seeds 1 to 3 ± half of the 95 % interval" in cli(*words, "--seeds", "3").out
+    assert "Seed 1 alone, so there are no intervals" in cli(*words).out
+
+
+def test_known_designs_are_beaten_only_where_intervals_do_not_meet(found: SearchReport) -> None:
+    best = found.front[0]
+    slower = replace(best, figures={name: (value or 0.0) * 1.01 for name, value in best.figures.items()})
+    known = Reference("slower", replace(slower, candidate=replace(best.candidate, key="other")))
+    assert found.outcome_of(known).startswith("beaten by ")
+
+    def over(figures: Any, half: float) -> dict[str, Estimate]:
+        return {name: Estimate(value, half * value) for name, value in figures.items()}
+
+    def with_half(half: float) -> SearchReport:
+        of = {best.candidate: over(best.figures, half), known.judged.candidate: over(slower.figures, half)}
+        return replace(found, seeds=(1, 2, 3), intervals=of)
+
+    assert with_half(0.001).outcome_of(known).startswith("beaten by ")
+    assert with_half(0.1).outcome_of(known).startswith("does not differ from ")
+
+
+def test_what_beats_a_candidate_is_called_by_its_parts(found: SearchReport) -> None:
+    best = found.front[0]
+    beaten = replace(found.front[-1], state="passed over", why=f"beaten by {best.candidate.name}")
+    called = found.names.of(best.candidate)
+    assert called.startswith("secpm-no-cwr with wpq_entries ")
+    assert found.why(beaten) == f"beaten by {called}"
+    slow = Reference("slow", replace(best, figures=dict.fromkeys(best.figures, 1000000000000.0)))
+    assert found.outcome_of(slow).startswith("beaten by secpm-no-cwr with wpq_entries ")
+    document = json.dumps([{**one, "name": ""} for one in found.to_dict()["references"]])
+    assert not re.search(r"\bc[0-9a-f]{9}\b", document)
+    assert not found.frame()["why"].str.contains(r"\bc[0-9a-f]{9}\b").any()
 
 
 def test_refuted_candidate_has_its_smallest_counterexample(found: SearchReport) -> None:

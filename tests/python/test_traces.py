@@ -199,14 +199,14 @@ def test_a_replay_of_memory_lines_shows_how_far_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        "run secpm",
+        "run secpm --transactions 5",
         "crash secpm",
         "replay --trace-clock 0",
         "replay --by-line",
         "replay --transactions 5",
         "replay --warmup 0",
         "replay --allow-truncated",
-        "compare -w",
+        "compare --cores 2 -w",
     ],
 )
 def test_memory_lines_are_refused_where_a_program_is_needed(arguments: str, cli: Cli, tmp_path: Path) -> None:

@@ -41,8 +41,9 @@ pub const DAMAGED: u32 = 1;
 
 const _: () = {
     use counterpoint_engine::embed::{self, Kind};
+    use counterpoint_engine::kernel;
     assert!(
-        CLASSES == embed::CLASSES
+        CLASSES == kernel::CLASSES
             && TIME_MAX == embed::TIME_MAX
             && REQUESTORS_MAX as u64 == embed::REQUESTORS_MAX as u64
     );

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
+from .._engine import InputError
 from ..contract.options import CommonOptions, RecoveryOptions
 from ..contract.printed import Guarantee, Runs
 from ..contract.request import part
 from ..system.errors import Interrupted
-from ..verbs import comparison, frames, guarantees, recoveries
+from ..verbs import comparison, frames, guarantees, lines, recoveries
 from ..verbs.interval import check_seeds
-from . import options, screen
+from . import line_runs, options, screen
 from .written import Files
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ def compare(
     baseline: options.Baseline = None,
     tx_size: options.TxSizes = None,
     cores: options.CoreCounts = None,
+    trace_clock: options.TraceClock = None,
     seeds: options.Seeds = None,
     workers: options.Workers = 0,
     out: options.Out = None,
@@ -45,12 +48,19 @@ def compare(
 
         prepare_folder(out)
     files = Files(csv, parquet, figures)
+    command = shlex.join(["counterpoint", *sys.argv[1:]])
+    works = options.names(workloads)
+    if traces := _line_traces(works or ()):
+        taken = line_runs.asked({**given, "tx_size": tx_size, "cores": cores}, trace_clock, None)
+        line_runs.compare(traces, names, chosen, workers, several, as_json, files, (out, command), taken)
+        return
+    line_runs.check_unused(trace_clock, None)
     interrupted = False
     try:
         with screen.progress("simulating") as progress:
             runs = comparison.run_matrix(
                 names,
-                options.names(workloads),
+                works,
                 tx_size=options.sizes(tx_size),
                 cores=options.core_counts(cores),
                 seeds=several,
@@ -70,7 +80,7 @@ def compare(
         page = write_report(
             frames.frame(runs, chosen),
             out,
-            command=shlex.join(["counterpoint", *sys.argv[1:]]),
+            command=command,
             recoveries=costs,
             guarantees=known,
         )
@@ -79,6 +89,18 @@ def compare(
         files.write(lambda: frames.frame(runs, chosen))
     if interrupted:
         screen.stop_interrupted(f"{len(runs)} simulations were finished")
+
+
+def _line_traces(works: Sequence[str]) -> list[str]:
+    """The workloads, if they are traces of memory lines.
+
+    Raises:
+        InputError: some are, and some are not.
+    """
+    found = [work for work in works if lines.is_line_trace(work)]
+    if found and len(found) < len(works):
+        raise InputError(f"{found[0]}: programs and traces of memory lines cannot be compared with each other")
+    return found
 
 
 def _recoveries(names: list[str], runs: list[Run], given: RecoveryOptions) -> list[RecoveryCost]:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ..searches.explain import Exchange, Explanation, Machine
 from ..system import units
+from ..verbs.interval import Estimate
 from .search_table import value
 
 
@@ -20,6 +21,7 @@ def explain_tables(found: Explanation) -> RenderableType:
     works = units.printable(", ".join(PurePath(work).name for work in found.workloads))
     parts: list[RenderableType] = [
         Text(f"{first} and {second} on machine {units.name_of(found.machine)}: {works}", style="bold"),
+        Text(_seeds(found), style="dim"),
         _designs(found, first, second),
     ]
     if found.exchanges:
@@ -31,11 +33,20 @@ def explain_tables(found: Explanation) -> RenderableType:
     return Group(*parts)
 
 
+def _seeds(found: Explanation) -> str:
+    seeds = found.seeds
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}, so there are no intervals; --seeds N measures with more"
+    return (
+        f"mean over the seeds {seeds[0]} to {seeds[-1]} ± half of the 95 % interval; crashes are tried with the first"
+    )
+
+
 def _designs(found: Explanation, first: str, second: str) -> Table:
     table = _table("", first, second, "second / first")
     for name in found.figures:
-        mine, other = (machine.figures.get(name) for machine in found.designs)
-        table.add_row(name, units.figure(mine), units.figure(other), units.ratio(_over(other, mine)))
+        mine, other = (machine.estimate(name) for machine in found.designs)
+        table.add_row(name, _figure(mine), _figure(other), _compared(mine, other))
     table.add_row("crashes", *map(_verdict, found.designs), "")
     return table
 
@@ -47,14 +58,16 @@ def _exchanges(found: Explanation, side: int) -> Table:
     for one in found.exchanges:
         machine = (one.first, one.second)[side]
         mine, other = one.values if side == 0 else one.values[::-1]
-        own = found.designs[side].figures
-        changes = [_change(machine.figures.get(name), own.get(name)) for name in shown]
+        own = found.designs[side]
+        changes = [_change(machine.estimate(name), own.estimate(name)) for name in shown]
         table.add_row(f"{one.key}{_mark(one, side)}", value(mine), value(other), *changes, _verdict(machine))
     return table
 
 
 def _notes(found: Explanation) -> Iterable[str]:
     yield "\nFigures are changes against the design's own; = is no change."
+    if len(found.seeds) > 1:
+        yield "Where the intervals meet, nothing is shown to differ: ~."
     pairs = [one for exchange in found.exchanges for one in (exchange.first_with, exchange.second_with) if one]
     if pairs:
         yield "* exchanged together with another part, because the design accepts neither alone:"
@@ -85,15 +98,33 @@ def _verdict(machine: Machine) -> str:
     return f"breaks '{shown.rule}'" if shown is not None else f"{units.number(machine.crash_points)} survived"
 
 
-def _over(one: float | None, other: float | None) -> float | None:
-    return one / other if one is not None and other else None
+def _figure(value: Estimate | None) -> str:
+    return units.figure(None) if value is None else value.shown(units.figure)
 
 
-def _change(one: float | None, other: float | None) -> str:
+def _over(one: Estimate | None, other: Estimate | None) -> float | None:
+    return one.mean / other.mean if one is not None and other is not None and other.mean else None
+
+
+def _is_chance(one: Estimate, other: Estimate) -> bool:
+    """Whether two figures over seeds do not differ, because their intervals meet."""
+    return one.half is not None and one.mean != other.mean and one.meets(other)
+
+
+def _compared(mine: Estimate | None, other: Estimate | None) -> str:
+    over = _over(other, mine)
+    if mine is None or other is None or over is None:
+        return units.ratio(None)
+    return "~" if _is_chance(other, mine) else units.ratio(over)
+
+
+def _change(one: Estimate | None, other: Estimate | None) -> str:
     over = _over(one, other)
-    if over is None:
+    if one is None or other is None or over is None:
         return "-"
-    return "=" if one == other else f"{100 * (over - 1):+.1f} %"
+    if one.mean == other.mean:
+        return "="
+    return "~" if _is_chance(one, other) else f"{100 * (over - 1):+.1f} %"
 
 
 def _table(*columns: str) -> Table:

@@ -1,4 +1,4 @@
-"""Results of traces of memory lines, as a table."""
+"""Results of traces of memory lines, as tables."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from rich.text import Text
 
 from ..contract.results import LineRun
 from ..system import units
-from ..verbs.frames import rests_on
+from ..verbs.frames import rests_on, seeds_told
+from ..verbs.interval import estimate
 
-_Cell: TypeAlias = Callable[[LineRun], str | None]
-"""The cell of a run in a column; None if it has no value."""
+_Cell: TypeAlias = tuple[Callable[[LineRun], float | None], Callable[[float | None], str]]
+"""The value of a run in a column, None if it has none, and how it is shown."""
 
 
 def _response(kind: Literal["read", "write"], figure: Literal["mean", "p50", "p99", "p999"]) -> _Cell:
-    def cell(run: LineRun) -> str | None:
+    def cell(run: LineRun) -> float | None:
         times = run.read_response_ns if kind == "read" else run.write_response_ns
-        return None if times is None else units.time(getattr(times, figure))
+        return None if times is None else getattr(times, figure)
 
-    return cell
+    return cell, _time
 
 
-def _time(nanoseconds: float | None) -> str | None:
-    return None if nanoseconds is None else units.time(nanoseconds)
+def _time(nanoseconds: float | None) -> str:
+    return units.NOTHING if nanoseconds is None else units.time(nanoseconds)
 
 
 _ANSWERS: Mapping[str, _Cell] = {
@@ -38,31 +39,34 @@ _ANSWERS: Mapping[str, _Cell] = {
     "p50 ": _response("write", "p50"),
     "p99 ": _response("write", "p99"),
     "p99.9 ": _response("write", "p999"),
-    "waited": lambda run: units.number(run.waited),
-    "last answer": lambda run: units.time(run.finish_ns),
+    "waited": (lambda run: run.waited, units.number),
+    "last answer": (lambda run: run.finish_ns, _time),
 }
 
 _FIGURES: Mapping[str, _Cell] = {
-    "read": lambda run: _time(run.read_latency_ns),
-    "write accepted": lambda run: _time(run.write_latency_ns),
-    "write on media": lambda run: _time(run.media_write_latency_ns),
-    "requests/s": lambda run: units.number(run.requests_per_second),
-    "media reads": lambda run: units.number(run.media_reads),
-    "media writes": lambda run: units.number(run.media_writes),
-    "of them counters": lambda run: units.number(run.counter_writes),
+    "read": (lambda run: run.read_latency_ns, _time),
+    "write accepted": (lambda run: run.write_latency_ns, _time),
+    "write on media": (lambda run: run.media_write_latency_ns, _time),
+    "requests/s": (lambda run: run.requests_per_second, units.number),
+    "media reads": (lambda run: run.media_reads, units.number),
+    "media writes": (lambda run: run.media_writes, units.number),
+    "of them counters": (lambda run: run.counter_writes, units.number),
 }
 
 
 def line_table(runs: Sequence[LineRun]) -> RenderableType:
     """Two tables with a row for each design: how long after the cycle of the trace requests are answered; and mean
     latencies after they are sent, simulated requests per second, and what reached the media.
+
+    Of several seeds the tables have means with intervals.
     """
     first = runs[0]
     folded = f", {units.number(first.folded)} addresses folded" if first.folded else ""
     name = units.name_of(first.workload)
     cycles = any(run.read_response_ns or run.write_response_ns for run in runs)
+    seeds = seeds_told([dict(run.document) for run in runs])
     return Group(
-        Text(f"machine {units.name_of(first.machine)}, seed {first.seed}, {first.variant}", style="bold"),
+        Text(f"machine {units.name_of(first.machine)}, {seeds}, {first.variant}", style="bold"),
         Text(f"{name}: {units.count_of(first.reads, 'read')}, {units.count_of(first.writes, 'write')}{folded}"),
         Text(
             "From the cycle in the trace to the answer, with the wait for a free entry"
@@ -80,11 +84,20 @@ def _table(runs: Sequence[LineRun], columns: Mapping[str, _Cell]) -> Table:
     """A row for each design; a column that has no value for any of them is left out."""
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
-    rows = [[cell(run) for cell in columns.values()] for run in runs]
+    designs = {run.design: [other for other in runs if other.design == run.design] for run in runs}
+    rows = [[_shown(of_design, cell) for cell in columns.values()] for of_design in designs.values()]
     shown = [index for index in range(len(columns)) if any(row[index] is not None for row in rows)]
     for index, column in enumerate(columns):
         if index in shown:
             table.add_column(column.strip(), justify="right", header_style="dim")
-    for run, row in zip(runs, rows, strict=True):
-        table.add_row(run.design, *(row[index] or "-" for index in shown))
+    for design, row in zip(designs, rows, strict=True):
+        table.add_row(design, *(row[index] or units.NOTHING for index in shown))
     return table
+
+
+def _shown(runs: Sequence[LineRun], cell: _Cell) -> str | None:
+    """The cell of a design; None if one of its runs has no value."""
+    of, show = cell
+    values = [of(run) for run in runs]
+    known = [value for value in values if value is not None]
+    return estimate(known).shown(show) if len(known) == len(values) else None

@@ -14,6 +14,7 @@ from .._engine import InputError
 from ..contract.flags import FLAGS
 from ..contract.request import Size, Variant, count, digits
 from ..system.units import count_of, excerpt
+from ..verbs.peer_stats import Tool
 from . import screen
 
 
@@ -147,6 +148,14 @@ Top: TypeAlias = Annotated[
     ),
 ]
 TOP = 15
+PeerStats: TypeAlias = Annotated[
+    Tool | None,
+    typer.Option(
+        "--stats",
+        metavar="dramsim3|ramulator|champsim",
+        help="Print what this simulator prints, under its own names, and which of them have no figure.",
+    ),
+]
 Baseline: TypeAlias = Annotated[
     str | None,
     typer.Option(

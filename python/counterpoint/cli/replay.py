@@ -7,13 +7,13 @@ from typing import Annotated, Unpack
 import typer
 
 from .._engine import InputError
-from ..contract.options import LineOptions, MachineOptions, ReplayOptions
-from ..contract.printed import LineRuns
-from ..contract.request import part
+from ..contract.options import ReplayOptions
 from ..system.errors import Interrupted
 from ..verbs import api, catalogue, comparison, frames, lines
-from . import options, screen
+from ..verbs.interval import check_seeds
+from . import line_runs, options, screen
 from .compare import show
+from .peer_table import peer_text
 from .written import Files
 
 
@@ -25,6 +25,8 @@ def replay(
     trace_clock: options.TraceClock = None,
     requests: options.Requests = None,
     top: options.Top = options.TOP,
+    stats: options.PeerStats = None,
+    seeds: options.Seeds = None,
     workers: options.Workers = 0,
     csv: options.Csv = None,
     parquet: options.Parquet = None,
@@ -35,29 +37,27 @@ def replay(
     names = options.names(designs) or [design.name for design in catalogue.designs()]
     chosen = comparison.baseline_of(names, baseline)
     options.check_workers(workers)
+    several = check_seeds(1 if seeds is None else seeds)
+    if stats is not None and as_json:
+        raise InputError("--stats prints text, and --json the figures under their names here; give one of them")
     files = Files(csv, parquet)
     if lines.is_line_trace(trace):
-        taken = part(MachineOptions, given)
-        of_programs = [
-            name for name, value in given.items() if name not in taken and value is not None and value is not False
-        ]
-        if of_programs:
-            flag = of_programs[0].replace("_", "-")
-            raise InputError(f"--{flag}: a trace of memory lines has no program")
-        asked = part(LineOptions, {**taken, "trace_clock_mhz": trace_clock, "requests": requests})
-        _replay_lines(trace, names, workers, as_json, files, asked)
+        taken = line_runs.asked(given, trace_clock, requests)
+        line_runs.replay(trace, names, (workers, several), (as_json, stats), files, taken)
         return
-    if trace_clock is not None:
-        raise InputError("--trace-clock: only a trace of memory lines has cycles")
-    if requests is not None:
-        raise InputError("--requests: only a trace of memory lines has requests of its own")
+    line_runs.check_unused(trace_clock, requests)
+    if several > 1:
+        raise InputError("--seeds: a recorded program is replayed with one seed; compare takes several")
     interrupted = False
     try:
         with screen.progress("replaying") as progress:
             runs = api.replay(trace, names, workers=workers, progress=progress, **given)
     except Interrupted as stop:
         runs, interrupted = stop.runs, True
-    show(runs, chosen, as_json)
+    if stats is None:
+        show(runs, chosen, as_json)
+    elif runs:
+        screen.print_text(peer_text(runs, stats))
     if given.get("by_line") and runs and not as_json:
         from .site_table import site_table
 
@@ -66,31 +66,3 @@ def replay(
         files.write(lambda: frames.frame(runs, chosen))
     if interrupted:
         screen.stop_interrupted(f"{len(runs)} simulations were finished")
-
-
-def _replay_lines(
-    trace: str,
-    names: list[str],
-    workers: int,
-    as_json: bool,
-    files: Files,
-    given: LineOptions,
-) -> None:
-    interrupted = False
-    try:
-        with screen.progress("replaying") as progress:
-            found = lines.replay_lines(trace, names, workers=workers, progress=progress, **given)
-    except Interrupted as stop:
-        found, interrupted = stop.lines, True
-    if as_json:
-        screen.print_json(LineRuns("lines", tuple(found)).to_dict())
-    elif found:
-        from .line_table import line_table
-
-        screen.output().print(line_table(found))
-    if found:
-        files.write(lambda: frames.line_frame(found))
-        if requests := given.get("requests"):
-            screen.note(f"requests: {requests}")
-    if interrupted:
-        screen.stop_interrupted(f"{len(found)} replays were finished")

@@ -19,6 +19,7 @@ def search(
         Path | None,
         typer.Option("--store", metavar="FILE.duckdb", help="Keep everything computed here; default NAME.duckdb."),
     ] = None,
+    seeds: options.Seeds = None,
     workers: options.Processes = 0,
     cluster: options.ClusterAddress = None,
     out: options.Out = None,
@@ -35,7 +36,9 @@ def search(
     path = Path(f"{asked.name}.duckdb") if store is None else store
     try:
         with screen.progress("searching") as progress:
-            report = searched(asked, path, workers=workers, cluster=cluster, progress=progress)
+            report = searched(
+                asked, path, seeds=1 if seeds is None else seeds, workers=workers, cluster=cluster, progress=progress
+            )
     except Interrupted:
         screen.stop_interrupted(f"what was computed is in the store '{path}'; the same command continues")
     if folder is not None:

@@ -12,6 +12,7 @@ from rich.text import Text
 from ..contract.request import literal
 from ..searches.outcome import SearchReport
 from ..searches.space import PART, Value
+from ..searches.verdict import Judged
 from ..system import units
 
 _RULES = 12
@@ -47,6 +48,15 @@ def _summary(report: SearchReport) -> Iterable[Text]:
     )
     yield from _points(report)
     yield Text(f"All on machine {units.name_of(report.goals.machine)}.")
+    if report.seeds:
+        told = f"{report.seeds[0]} to {report.seeds[-1]}"
+        yield Text(
+            f"The front and the known designs: means over the seeds {told} ± half of the 95 % interval. What is on the "
+            "front was decided with the first."
+        )
+    else:
+        seed = report.goals.run.get("seed", 1)
+        yield Text(f"Seed {seed} alone, so there are no intervals; --seeds N measures the front with more.")
     held = units.count_of(counts.get("holds", 0), "candidate")
     yield Text(
         f"{held} survived every crash that was tried, {units.number(counts.get('refuted', 0))} did not, "
@@ -83,21 +93,19 @@ def _points(report: SearchReport) -> Iterable[Text]:
 
 def _front(report: SearchReport) -> Table:
     names = report.goals.figures
-    table = _table("", *names, "crash points", "equals", "built in as")
+    table = _table("", *names, "crash points", "equals", "design")
     for one in report.front:
-        figures = [units.figure(one.figures.get(name)) for name in names]
+        figures = [shown(report, one, name) for name in names]
         counted = [units.number(one.crash_points), units.number(len(report.equals(one)))]
-        table.add_row(one.candidate.name, *figures, *counted, ", ".join(report.names_of(one)))
+        table.add_row(one.candidate.name, *figures, *counted, units.printable(report.names.of(one.candidate)))
     return table
 
 
 def _steps(report: SearchReport) -> Iterable[Text]:
-    first = report.front[0]
-    sets = [units.printable(text.removeprefix(PART)) for text in first.candidate.sets]
-    yield Text(f"{first.candidate.name}: {', '.join(sets) or 'the base'}")
+    yield Text(units.printable(report.names.of(report.front[0].candidate)))
     for _, other, changed in report.steps():
         said = ", ".join(f"{key.removeprefix(PART)} {value(a)} -> {value(b)}" for key, (a, b) in changed.items())
-        yield Text(f"{other.candidate.name}: {units.printable(said)}")
+        yield Text(units.printable(f"to {report.names.of(other.candidate)}: {said}"))
 
 
 def _rules(report: SearchReport) -> Iterable[Text]:
@@ -113,9 +121,15 @@ def _references(report: SearchReport) -> Table:
     names = [one.figure for one in report.goals.objectives]
     table = _table("", *names, "outcome")
     for one in report.references:
-        figures = [units.figure(one.judged.figures.get(name)) for name in names]
-        table.add_row(one.design, *figures, report.outcome_of(one))
+        figures = [shown(report, one.judged, name) for name in names]
+        table.add_row(one.design, *figures, units.printable(report.outcome_of(one)))
     return table
+
+
+def shown(report: SearchReport, one: Judged, name: str) -> str:
+    """A figure of a candidate, with its interval where there are several seeds."""
+    found = report.figure(one, name)
+    return units.figure(None) if found is None else found.shown(units.figure)
 
 
 def value(given: Value | None) -> str:

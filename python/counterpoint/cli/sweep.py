@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..system.errors import Interrupted
-from ..system.units import count_of, machines, printable
+from ..system.units import count_of, figure, machines, name_of, printable
 from . import options, screen
 from .written import Files
 
@@ -23,6 +23,9 @@ SOME_FAILED = 1
 _SHOWN_MAX = 20
 """Different sentences in the table of failures."""
 
+_POINTS_MAX = 40
+"""Points in the table over seeds."""
+
 
 def sweep(
     spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The sweep, see docs/sweep.md.")],
@@ -30,6 +33,7 @@ def sweep(
         Path | None,
         typer.Option("--store", metavar="FILE.duckdb", help="Keep results here; default NAME.duckdb."),
     ] = None,
+    seeds: options.Seeds = None,
     workers: options.Processes = 0,
     cluster: options.ClusterAddress = None,
     resume: Annotated[
@@ -45,7 +49,7 @@ def sweep(
     files = Files(csv, parquet)
     options.check_workers(workers, cluster)
     with screen.progress("reading the sweep") as reading:
-        plan = sweeps.plan(spec, reading)
+        plan = sweeps.plan(spec, reading, seeds=1 if seeds is None else seeds)
     with sweeps.open_store(plan, store, resume=resume) as opened:
         found = len(opened.known(plan.requests))
         screen.note(f"{found} of {count_of(len(plan.requests), 'run')} are in the store '{opened.path}'")
@@ -61,6 +65,8 @@ def sweep(
         screen.print_json(report.to_dict())
     else:
         screen.output().print(_summary(report))
+        if report.over_seeds:
+            screen.output().print(_over_seeds(report))
         if report.failures:
             screen.output().print(_failures(report))
     if report.failures:
@@ -72,9 +78,37 @@ def _summary(report: sweeps.SweepReport) -> str:
         f"{printable(report.name)}: {count_of(report.points, 'point')}, {count_of(report.runs, 'run')}: "
         f"{report.found} found, {report.computed} computed, {len(report.failures)} failed",
         machines(report.machines),
+        _seeds(report),
         f"store: {printable(str(report.store))}",
     ]
     return "\n".join(lines)
+
+
+def _seeds(report: sweeps.SweepReport) -> str:
+    if report.over_seeds:
+        return "Figures are means over the seeds ± half of the 95 % interval."
+    return "Each point has one seed, and no interval; --seeds N runs more."
+
+
+def _over_seeds(report: sweeps.SweepReport) -> Table:
+    """Points over their seeds: the values of the axes, and the main figures with their intervals."""
+    from rich.table import Table
+
+    from ..runs.over_seeds import FIGURES, as_estimate
+
+    points = report.over_seeds
+    axes = list(points[0].values)
+    shown = [name for name in FIGURES if any(name in one.figures for one in points)]
+    table = Table(title="Over the seeds", title_justify="left", box=None, pad_edge=False)
+    for place, name in enumerate([*axes, *shown]):
+        table.add_column(name.replace("_", " "), justify="right" if place >= len(axes) else "left", header_style="dim")
+    for one in points[:_POINTS_MAX]:
+        cells = [printable(name_of(str(value))) for value in one.values.values()]
+        figures = [one.figures.get(name) for name in shown]
+        table.add_row(*cells, *("-" if value is None else as_estimate(value).shown(figure) for value in figures))
+    if len(points) > _POINTS_MAX:
+        table.caption = f"{count_of(len(points) - _POINTS_MAX, 'point')} more; --json has all"
+    return table
 
 
 def _failures(report: sweeps.SweepReport) -> Table:

@@ -12,7 +12,7 @@ from . import screen
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..contract.results import Run
+    from ..contract.results import LineRun, Run
 
 
 class Files:
@@ -29,7 +29,11 @@ class Files:
         self._figures = None if figures is None else prepare_folder(figures)
 
     def write(
-        self, frame: Callable[[], pl.DataFrame], *, drawn: Callable[[], Run] | None = None, charts: bool = True
+        self,
+        frame: Callable[[], pl.DataFrame],
+        *,
+        drawn: Callable[[], Run | LineRun] | None = None,
+        charts: bool = True,
     ) -> None:
         """Writes what was asked for, and says where it is.
 

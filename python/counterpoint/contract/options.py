@@ -141,10 +141,15 @@ class LineOptions(CommonOptions, total=False):
     Attributes:
         trace_clock_mhz: frequency of the clock whose cycles the trace has; default 1000, one cycle per nanosecond.
         requests: file that gets a row of CSV for each request: when it was sent and answered, and what it waited for.
+        timeline: file that gets every stage's events, readable by Perfetto.
+        window: report the figures over time, in windows of this length: a number of nanoseconds, or a text as in
+            `10us`.
     """
 
     trace_clock_mhz: Annotated[int | None, count]
     requests: Annotated[str | os.PathLike[str] | None, path]
+    timeline: Annotated[str | os.PathLike[str] | None, path]
+    window: Annotated[Span | None, span]
 
 
 class AnnotationOptions(RunOptions, total=False):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._engine import InputError
 from ..contract.printed import Guarantee
-from ..contract.results import Crash, RecoveryCost, Run
+from ..contract.results import Crash, LineRun, RecoveryCost, Run
 from ..system.files import prepare_folder, write_json, write_text
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "write_crash_page",
     "write_figures",
     "write_json",
+    "write_line_page",
     "write_report",
     "write_reproduction",
     "write_search_page",
@@ -62,6 +63,32 @@ def write_report(
     return write_text(path / "report.html", page.render(frame, command, recoveries, guarantees))
 
 
+def write_line_page(
+    runs: Sequence[LineRun],
+    folder: str | os.PathLike[str],
+    *,
+    baseline: str | None = None,
+    command: str | None = None,
+) -> Path:
+    """Writes `report.html` of traces of memory lines into a folder; returns the path of the page.
+
+    Args:
+        runs: what `replay_lines` gave, of one or several traces; at least one.
+        folder: created if it is missing.
+        baseline: the design that is marked; default the first.
+        command: the command line that reproduces it, shown in the page.
+
+    Raises:
+        InputError: there is no run, or the folder cannot be written to.
+    """
+    from . import lines_page
+
+    if not runs:
+        raise InputError("there is nothing to show: give at least one run")
+    path = prepare_folder(folder)
+    return write_text(path / "report.html", lines_page.render(runs, baseline or runs[0].design, command))
+
+
 def write_sweep_page(
     store: str | os.PathLike[str],
     folder: str | os.PathLike[str],
@@ -89,7 +116,7 @@ def write_sweep_page(
 
 
 def write_figures(
-    drawn: pl.DataFrame | Run | SweepReport | Store | Reproduction,
+    drawn: pl.DataFrame | Run | LineRun | SweepReport | Store | Reproduction,
     folder: str | os.PathLike[str],
     *,
     sweep: str | None = None,
@@ -112,7 +139,7 @@ def write_figures(
     from ..runs.sweeps import SweepReport
     from . import column, compared, over_time, reproduction, sweep_page
 
-    if isinstance(drawn, Run):
+    if isinstance(drawn, Run | LineRun):
         return column.write_drawing(over_time.NAME, over_time.drawing(drawn), folder)
     if isinstance(drawn, SweepReport):
         with Store(drawn.store, read_only=True) as opened:

@@ -9,7 +9,7 @@ from ..verbs import over_time
 from . import colours, column, figures
 
 if TYPE_CHECKING:
-    from ..contract.results import Run
+    from ..contract.results import LineRun, Run
 
 NAME = "over-time"
 """Of its files."""
@@ -25,7 +25,7 @@ _PANELS = (
 _WIDTH, _HEIGHT = 270, 70
 
 
-def drawing(run: Run) -> figures.Spec:
+def drawing(run: Run | LineRun) -> figures.Spec:
     """The drawing in the words of Vega-Lite."""
     rows = over_time.rows(run)
     windows = run.windows

@@ -88,8 +88,9 @@ function draw() {
   const points = found.points.filter(point => point.at[x] !== null && point.at[y] !== null);
   if (!points.length) return;
   const right = width - MARGIN.right, bottom = height - MARGIN.bottom;
-  const xs = scale(points.map(point => point.at[x]), MARGIN.left, right, TICK_ROOM.across);
-  const ys = scale(points.map(point => point.at[y]), bottom, MARGIN.top, TICK_ROOM.up);
+  const ends = axis => points.flatMap(point => [-1, 0, 1].map(side => point.at[axis] + side * (point.half[axis] || 0)));
+  const xs = scale(ends(x), MARGIN.left, right, TICK_ROOM.across);
+  const ys = scale(ends(y), bottom, MARGIN.top, TICK_ROOM.up);
   for (const tick of xs.ticks) {
     add(picture, "path", { class: "grid", d: `M${xs.place(tick)} ${MARGIN.top}V${bottom}` });
     add(picture, "text", { x: xs.place(tick), y: bottom + 16, "text-anchor": "middle" }, short(tick));
@@ -107,6 +108,10 @@ function draw() {
   for (const point of [...points].reverse()) {
     const at = { x: xs.place(point.at[x]), y: ys.place(point.at[y]), r: RADII[point.kind] };
     const known = point.kind === "reference";
+    /* Intervals over the seeds. */
+    const bar = d => add(picture, "path", { class: "interval", fill: "none", stroke: FILLS[point.kind], d });
+    if (point.half[x] !== null) bar(`M${xs.place(point.at[x] - point.half[x])} ${at.y}H${xs.place(point.at[x] + point.half[x])}`);
+    if (point.half[y] !== null) bar(`M${at.x} ${ys.place(point.at[y] - point.half[y])}V${ys.place(point.at[y] + point.half[y])}`);
     const mark = add(picture, "circle", { class: point.kind, cx: at.x, cy: at.y, r: at.r,
       fill: known ? "transparent" : FILLS[point.kind], stroke: known ? FILLS.reference : "none", "stroke-width": known ? 2.5 : 0,
       "fill-opacity": point.kind === "other" ? .55 : .95, "data-name": point.id });

@@ -77,8 +77,8 @@ def _of_front(report: SearchReport, place: int, one: Judged) -> list[str]:
 def _reference(report: SearchReport, one: Reference) -> list[str]:
     return [
         one.design,
-        *(units.figure(one.judged.figures.get(name)) for name in report.goals.figures),
-        report.names.in_words(report.outcome_of(one)),
+        *(_figure(report, one.judged, name) for name in report.goals.figures),
+        report.outcome_of(one),
     ]
 
 
@@ -130,20 +130,35 @@ def _facts(report: SearchReport) -> dict[str, str]:
         "crashed": ", ".join(goals.crash_workloads),
         "base": f"{goals.space.base} ({goals.space.variant})",
         "machine": units.name_of(goals.machine),
+        "seeds": _seeds(report),
         "engine": catalogue.engine_version(),
     }
+
+
+def _seeds(report: SearchReport) -> str:
+    if not report.seeds:
+        return f"{report.goals.run.get('seed', 1)} alone, so there are no intervals"
+    told = f"{report.seeds[0]} to {report.seeds[-1]}"
+    means = f"{told}: the front and built-in designs are means ± half of the 95 % interval"
+    return f"{means}; what is on the front was decided with the first"
 
 
 def row(report: SearchReport, one: Judged) -> dict[str, Any]:
     """A candidate of the front, as tables have it."""
     return {
         "name": one.candidate.name,
-        "figures": [units.figure(one.figures.get(name)) for name in report.goals.figures],
+        "figures": [_figure(report, one, name) for name in report.goals.figures],
         "points": units.number(one.crash_points),
         "equals": units.number(len(report.equals(one))),
         "designs": ", ".join(report.names_of(one)),
         "sets": _sets(one),
     }
+
+
+def _figure(report: SearchReport, one: Judged, name: str) -> str:
+    """A figure of a candidate, with its interval where there are several seeds."""
+    value = report.figure(one, name)
+    return units.figure(None) if value is None else value.shown(units.figure)
 
 
 def _sets(one: Judged) -> str:
@@ -185,15 +200,17 @@ def _distance(place: Sequence[float], best: Sequence[float]) -> float:
 
 
 def _point(report: SearchReport, one: Judged, kind: str, design: str = "") -> dict[str, Any]:
-    values = [one.figures.get(each.figure) for each in report.goals.objectives]
-    further = f"; not tested further, because it is {report.names.in_words(one.why)}"
+    found = [report.figure(one, each.figure) for each in report.goals.objectives]
+    values = [None if value is None else value.mean for value in found]
+    further = f"; not tested further, because it is {report.why(one)}"
     return {
         "kind": kind,
         "id": one.candidate.name,
         "name": design or report.names.of(one.candidate),
         "label": design,
         "at": values,
-        "shown": [units.figure(value) for value in values],
+        "half": [None if value is None else value.half for value in found],
+        "shown": [_figure(report, one, each.figure) for each in report.goals.objectives],
         "told": "a built-in design" if design else _sets(one),
         "as": "" if design else ", ".join(report.names_of(one)),
         "covered": f"{units.number(one.crash_points)} power failures survived, "

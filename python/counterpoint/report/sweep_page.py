@@ -57,6 +57,10 @@ _MEASURES = (
     _Measure(_WRITES, "NVM writes", "line writes per transaction", "lower", units.ratio),
     _Measure(_ALL_WRITES, "NVM writes, whole program", "line writes of the whole program", "lower", units.number),
     _Measure("counter_cache_hit_rate", "Counter cache", "hit rate", "higher", units.percent),
+    _Measure("finish_ns", "Last answer", "time until the last answer in ns", "lower", units.time),
+    _Measure("read_latency_ns", "Read latency", "mean latency of a read that was sent in ns", "lower", units.time),
+    _Measure("write_latency_ns", "Write latency", "mean time until a write is durable in ns", "lower", units.time),
+    _Measure("media_writes", "Media writes", "lines written to the media", "lower", units.number),
 )
 
 
@@ -77,6 +81,7 @@ def render(store: Store, name: str | None, command: str | None) -> str:
         header=_header(rows, sweep, measures),
         rows=_rows(rows.head(ROWS_MAX), sweep, measures),
         points=rows.height,
+        means=_means(rows, sweep, measures),
         notes=_notes(rows),
         failures=[(one.sentence, one.attempts, _asked(one)) for one in failures[:_FAILURES_MAX]],
         failed=len(failures),
@@ -116,6 +121,28 @@ def table(store: Store, name: str, most: int) -> tuple[list[str], list[list[str]
 
 def _header(rows: pl.DataFrame, sweep: Sweep, measures: Sequence[_Measure]) -> list[str]:
     return ["point", *_columns(rows, sweep), *(one.title for one in measures), "failure"]
+
+
+def _means(rows: pl.DataFrame, sweep: Sweep, measures: Sequence[_Measure]) -> dict[str, list[Any]] | None:
+    """The points over their seeds, as a table; None where no axis is the seed."""
+    if "seed" not in sweep.axes:
+        return None
+    axes = [axis for axis in sweep.axes if axis != "seed"]
+    keys = [(), *rows.select(axes).unique(maintain_order=True).iter_rows()] if axes else [(), ()]
+    found = []
+    for values in keys[1:]:
+        group = rows.filter(*(pl.col(axis) == value for axis, value in zip(axes, values, strict=True)))
+        cells = [_value(axis, value) for axis, value in zip(axes, values, strict=True)]
+        found.append([*cells, *(_over_group(group[one.column].to_list(), one) for one in measures)])
+    return {"header": [*axes, *(one.title for one in measures)], "rows": found[:ROWS_MAX]}
+
+
+def _over_group(values: Sequence[float | None], measure: _Measure) -> str:
+    """A figure of a point over its seeds; nothing where a run lacks it."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values) or len(known) > SEEDS_MAX:
+        return units.NOTHING
+    return estimate(known).shown(measure.cell)
 
 
 def _rows(rows: pl.DataFrame, sweep: Sweep, measures: Sequence[_Measure]) -> list[list[str]]:
@@ -251,7 +278,10 @@ def _mean(over: Sequence[str], kind: str, *, failed: bool) -> str:
     each = "Each point of a line" if kind == "line" else "Each bar"
     said = f"{each} is the mean over {_listed(over)}." if over else f"{each} is one run."
     said += " Runs that failed are left out." if failed else ""
-    return f"{said} Error bars are 95 % intervals over the seeds." if "seed" in over else said
+    intervals = (
+        "Error bars are 95 % intervals over the seeds." if "seed" in over else "One seed: there are no intervals."
+    )
+    return f"{said} {intervals}"
 
 
 def _chart(rows: pl.DataFrame, measure: _Measure, axes: Sequence[str], panels: str | None, colour: str | None) -> Chart:

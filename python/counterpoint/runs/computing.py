@@ -169,7 +169,7 @@ class Computer:
             return {}
         if kind != "run":
             return self._answers.of(wanted)
-        return {key: dict(run.document) for key, run in self._store.runs(self._store.known(wanted)).items()}
+        return {key: dict(run.document) for key, run in self._store.reports(self._store.known(wanted)).items()}
 
     def _started(self) -> Executor:
         if self._executor is None:

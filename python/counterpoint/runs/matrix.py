@@ -31,15 +31,17 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any, TypeAlias, get_type_hints
 
 from .._engine import InputError
-from ..contract.options import RunOptions
-from ..contract.request import bytes_of, check_numbers, request
+from ..contract.options import LineOptions, RunOptions
+from ..contract.request import bytes_of, check_numbers, part, request
 from ..contract.spec_files import Range, SweepFile, keys_of
 from ..system.paths import read_bounded
 from ..verbs import catalogue
+from ..verbs.lines import is_line_trace
 
 Value: TypeAlias = bool | int | float | str
 """The value of one key at one point."""
@@ -54,7 +56,10 @@ PARTS = tuple(key for key in keys_of(SweepFile) if key != "name")
 """The tables of a matrix."""
 
 _NAMES = ("design", "workload")
-_OPTIONS = (*_NAMES, *(name for name in get_type_hints(RunOptions) if name != "set"))
+_CLOCK = "trace_clock_mhz"
+"""The option that only traces of memory lines have."""
+
+_OPTIONS = (*_NAMES, *(name for name in get_type_hints(RunOptions) if name != "set"), _CLOCK)
 _NO_TABLES = tuple(f"{option}." for option in _OPTIONS if option != "design")
 """Keys of options with something behind them; `design.KEY` is a part of the design."""
 
@@ -175,7 +180,29 @@ def _point(base: Mapping[str, Value], values: Mapping[str, Value]) -> Point:
     machine_values = {key: value for key, value in asked.items() if "." in key}
     if machine_values:
         options["set"] = machine_values
-    return Point(values, request(RunOptions, str(asked["design"]), str(asked["workload"]), options))
+    design, workload = str(asked["design"]), str(asked["workload"])
+    return Point(values, run_request(design, workload, options))
+
+
+def run_request(design: str, workload: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's request for a run, on a program or on a trace of memory lines.
+
+    The clock of a trace's cycles is left out where a program runs, and what is about programs where none does.
+
+    Raises:
+        InputError: a trace of memory lines cannot run like that.
+    """
+    if not is_of_lines(workload):
+        return request(RunOptions, design, workload, {name: one for name, one in options.items() if name != _CLOCK})
+    if (cores := options.get("cores", 1)) != 1:
+        raise InputError(f"cores: {cores} cores cannot run {workload}, a trace of memory lines, which has none")
+    return request(LineOptions, design, workload, part(LineOptions, options))
+
+
+@cache
+def is_of_lines(workload: str) -> bool:
+    """Whether a workload is a trace of memory lines."""
+    return is_line_trace(workload)
 
 
 def _table(document: Mapping[str, Any], name: str, place: str) -> Mapping[str, Any]:

@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .._engine import InputError
 from ..contract.request import bytes_of
-from ..contract.results import Run
+from ..contract.results import LineRun, Run
 from ..system.database import Database, create, now, reason
 from ..system.files import Table, write_table
+from ..verbs.api import LINES
 from ..verbs.frames import flat
 from .executor import Finished
 
@@ -227,11 +228,20 @@ class Store:
         return {key for (key,) in found}
 
     def run(self, key: str) -> Run:
-        """One run, its figures of the host included."""
+        """One run of a program, its figures of the host included."""
         return self.runs([key])[key]
 
     def runs(self, keys: Iterable[str]) -> dict[str, Run]:
-        """Runs by key, their figures of the host included."""
+        """Runs of programs by key, their figures of the host included."""
+        found = {}
+        for key, run in self.reports(keys).items():
+            if not isinstance(run, Run):
+                raise InputError(f"the run '{key}' is of a trace of memory lines, which has no program")
+            found[key] = run
+        return found
+
+    def reports(self, keys: Iterable[str]) -> dict[str, Run | LineRun]:
+        """Runs by key, also those of traces of memory lines, their figures of the host included."""
         wanted = list(keys)
         rows = self._database.ask(
             "SELECT key, document, host FROM results WHERE key IN (SELECT unnest(?::VARCHAR[]))", [wanted]
@@ -242,14 +252,15 @@ class Store:
                 raise InputError(f"there is no run '{key}' in the store '{self.path}'")
         return found
 
-    def _run(self, key: str, document: str, host: str) -> Run:
+    def _run(self, key: str, document: str, host: str) -> Run | LineRun:
         whole = {
             **self._database.parsed(document, f"the run '{key}'"),
             "host": self._database.parsed(host, f"the run '{key}'"),
         }
-        if not Run.is_in(whole):
+        kind: type[Run | LineRun] = LineRun if whole.get("kind") == LINES else Run
+        if not kind.is_in(whole):
             raise self.altered(f"the run '{key}' is not a report of the engine")
-        return Run.from_dict(whole)
+        return kind.from_dict(whole)
 
     def configuration(self, key: str) -> dict[str, Any]:
         """The complete configuration of a run."""

@@ -21,11 +21,13 @@ from ..system import units
 from ..system.errors import Interrupted
 from ..system.shown import Shown
 from ..verbs import api, catalogue
+from ..verbs.interval import check_seeds
 from . import keys, matrix
 from .executor import Executor, Finished, Task
 from .executor.drive import Failed, drive
 from .executor.order import in_order
 from .executor.start import start
+from .over_seeds import SEED, PointMeans, means
 from .store import Failure, Store, export_format
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ class SweepReport(Shown):
         found: runs that the store had.
         computed: runs that were computed now.
         failures: runs that could not be computed.
+        over_seeds: where an axis is the seed, each point over its seeds; else none, because one seed has no interval.
     """
 
     name: str
@@ -61,6 +64,7 @@ class SweepReport(Shown):
     found: int
     computed: int
     failures: tuple[Failure, ...]
+    over_seeds: tuple[PointMeans, ...] = ()
 
     def __repr__(self) -> str:
         """What it is about, and what became of its runs."""
@@ -113,6 +117,7 @@ def sweep(
     spec: Spec,
     store: str | os.PathLike[str] | None = None,
     *,
+    seeds: int = 1,
     workers: int = 0,
     cluster: str | None = None,
     resume: bool = False,
@@ -124,6 +129,8 @@ def sweep(
     Args:
         spec: the sweep, see `docs/sweep.md`.
         store: the DuckDB file; default the name of the sweep with `.duckdb`, in the current folder.
+        seeds: with how many seeds each point is run, from the one of `base` on: its last axis. The result then has
+            means with intervals.
         workers: processes that compute; 0 is one per processor, and there are never more. The results do not depend
             on it.
         cluster: address of a Dask scheduler whose workers compute instead.
@@ -139,7 +146,7 @@ def sweep(
     for path in chosen:
         export_format(Path(path))
     count("workers", workers)
-    planned = plan(spec)
+    planned = plan(spec, seeds=seeds)
     with open_store(planned, store, resume=resume) as opened:
         report = compute(planned, opened, workers=workers, cluster=cluster, progress=progress)
         for path in chosen:
@@ -147,19 +154,39 @@ def sweep(
     return report
 
 
-def plan(spec: Spec, progress: api.Progress | None = None) -> Plan:
-    """Reads a sweep and resolves its points.
+def plan(spec: Spec, progress: api.Progress | None = None, *, seeds: int = 1) -> Plan:
+    """Reads a sweep and resolves its points, each with so many seeds.
 
     Raises:
         InputError: bad input in what the sweep says. What the engine refuses of single points is part of the plan.
     """
-    document, text, place = _read(spec)
+    given, text, place = _read(spec)
+    document = _with_seeds(given, check_seeds(seeds), place)
     read = matrix.parse(document, place)
     unknown = sorted(set(document) - {*matrix.PARTS, "name"})
     if unknown:
         raise InputError(f"{place}: '{unknown[0]}' does not exist (known: name, {', '.join(matrix.PARTS)})")
     said = json.dumps([document.get(part) for part in matrix.PARTS], default=str)
     return _planned(_name(document, spec, place), text, said, read.axes, read.points, progress)
+
+
+def _with_seeds(given: Mapping[str, Any], seeds: int, place: str) -> Mapping[str, Any]:
+    """A sweep whose last axis is the seed; as it is with one seed.
+
+    Raises:
+        InputError: it says which seeds itself.
+    """
+    if seeds == 1:
+        return given
+    axes, base = given.get("axes", {}), given.get("base", {})
+    tables = [axes, *(given["zip"] if isinstance(given.get("zip"), list) else ())]
+    if any(isinstance(table, Mapping) and SEED in table for table in tables):
+        raise InputError(f"{place}: the seed is an axis; leave out --seeds")
+    if not isinstance(axes, Mapping) or not isinstance(base, Mapping):
+        return given
+    first = count(SEED, base.get(SEED, 1))
+    left = {key: value for key, value in base.items() if key != SEED}
+    return {**given, "base": left, "axes": {**axes, SEED: list(range(first, first + seeds))}}
 
 
 def plan_requests(name: str, requests: Iterable[Mapping[str, Any]]) -> Plan:
@@ -290,7 +317,13 @@ class _Sheet:
             found=self._found,
             computed=self._computed,
             failures=tuple(self._store.failures_of(self._plan.requests)),
+            over_seeds=self._over_seeds(),
         )
+
+    def _over_seeds(self) -> tuple[PointMeans, ...]:
+        if SEED not in self._plan.axes:
+            return ()
+        return means(self._store.rows(self._plan.name).iter_rows(named=True), list(self._plan.axes))
 
     def _keep(self, finished: Sequence[Finished], failed: Sequence[Failed]) -> None:
         """Writes outcomes to the store, also after Ctrl-C: what is finished is kept."""

@@ -16,20 +16,23 @@ class FoundCandidate:
     """A candidate and what became of it.
 
     Attributes:
-        name: a name for it, from what it states.
+        name: a digest of what it states, which files of it are named after.
+        called: the known design that it is nearest to, and what it has instead.
         state: what became of it.
         set: what it states on top of the base, as `--set` takes it.
         parts: the parts of the design.
         machine: machine values that vary.
         crash_points: power failures that it has survived.
         tiers_passed: how many tiers of tests it has passed.
-        figures: those that goals name; none unless it was measured.
+        figures: those that goals name; none unless it was measured. Over several seeds, the means.
+        halves: half the width of the 95 % interval of each figure over the seeds (Student); none with one seed.
         beyond_limits: by what share of a bound it is beyond the limits; 0 if it is within.
         why: why it is refused or passed over, or which rule rules it out.
         counterexample: a power failure that it does not survive.
     """
 
     name: str
+    called: str
     state: State
     set: tuple[str, ...]
     parts: Mapping[str, Value]
@@ -37,6 +40,7 @@ class FoundCandidate:
     crash_points: int
     tiers_passed: int
     figures: Mapping[str, float | None]
+    halves: Mapping[str, float]
     beyond_limits: float
     why: str
     counterexample: Counterexample | None
@@ -48,7 +52,7 @@ class OnFront(FoundCandidate):
 
     Attributes:
         designs: the built-in designs with its parts.
-        equals: other candidates with its figures that break nothing.
+        equals: what other candidates with its figures that break nothing are called.
     """
 
     designs: tuple[str, ...]
@@ -62,7 +66,7 @@ class BuiltIn(FoundCandidate):
     Attributes:
         design: its name.
         on_front: whether it is on the front.
-        beaten_by: candidates of the front that beat it in every objective or are as good.
+        beaten_by: what candidates of the front are called that beat it in every objective or are as good.
     """
 
     design: str
@@ -141,6 +145,7 @@ class SearchDocument:
         workloads: the programs that are measured.
         crash_workloads: those of the crash tests.
         promise: what a candidate must keep.
+        seeds: with which the front and the known designs are measured; the others with the first.
         objectives: figures that are made small or large.
         limits: bounds on figures.
         points: of the space.
@@ -165,6 +170,7 @@ class SearchDocument:
     workloads: tuple[str, ...]
     crash_workloads: tuple[str, ...]
     promise: Promise
+    seeds: tuple[int, ...]
     objectives: tuple[Objective, ...]
     limits: tuple[Limit, ...]
     points: int

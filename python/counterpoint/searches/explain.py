@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Unpack, cast
 
 from .._engine import InputError
 from ..contract.options import RunOptions
 from ..contract.printed import document
 from ..contract.request import Variant, bounded, completes, count, given
+from ..contract.spec_files import Over
 from ..runs.computing import computing
 from ..verbs import api, catalogue, comparison
+from ..verbs.comparison import seed_numbers
+from ..verbs.interval import Estimate, check_seeds
 from . import figures as figures_of
-from .goals import PINNED, Goals, Promise, check_workload
+from .goals import PINNED, Goals, Promise, check_program
 from .judge import Judge, check
 from .space import PART, Candidate, Space, Value, candidate
 from .verdict import Counterexample, Judged
@@ -34,6 +37,9 @@ FIGURES = (
 )
 """The figures that are compared by default."""
 
+_MEAN: Over = "mean"
+"""How the workloads make one number."""
+
 _LINES = ("none", "marked", "every")
 """What designs promise of lines in flight, the weakest first."""
 
@@ -47,17 +53,24 @@ class Machine:
         crash_points: power failures that it has survived.
         counterexample: one that it does not survive; None if there is none.
         refused: why the engine does not take it; empty if it does.
+        halves: half the width of the 95 % interval of each figure over the seeds (Student); none with one seed.
     """
 
     figures: Mapping[str, float | None]
     crash_points: int
     counterexample: Counterexample | None
     refused: str = ""
+    halves: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
         """It survived every crash that was tried."""
         return not self.refused and self.counterexample is None
+
+    def estimate(self, figure: str) -> Estimate | None:
+        """A figure with its interval; None where it has none."""
+        mean = self.figures.get(figure)
+        return None if mean is None else Estimate(mean, self.halves.get(figure))
 
 
 @dataclass(frozen=True)
@@ -92,6 +105,7 @@ class Explanation:
         figures: the names of the figures.
         designs: the two.
         exchanges: each part that differs.
+        seeds: of the runs; with one, figures have no intervals. Crashes are tried with the first.
     """
 
     names: tuple[str, str]
@@ -101,6 +115,7 @@ class Explanation:
     figures: tuple[str, ...]
     designs: tuple[Machine, Machine]
     exchanges: tuple[Exchange, ...]
+    seeds: tuple[int, ...] = (1,)
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `explain --json` prints."""
@@ -114,6 +129,7 @@ def explain(
     workloads: Sequence[str | os.PathLike[str]] | None = None,
     *,
     figures: Sequence[str] = FIGURES,
+    seeds: int = 1,
     store: str | os.PathLike[str] | None = None,
     workers: int = 0,
     progress: api.Progress | None = None,
@@ -126,6 +142,7 @@ def explain(
         second: another one.
         workloads: names of workloads or paths of traces; default `COMPARE_WORKLOADS`.
         figures: what is compared, see `docs/search.md`.
+        seeds: with how many seeds each is measured, from `seed` on; figures of several are means with intervals.
         store: a DuckDB file of what is computed, which is not computed again; default none.
         workers: processes that compute; 0 is one per processor, and there are never more.
         progress: told how much is done.
@@ -136,6 +153,7 @@ def explain(
         Interrupted: Ctrl-C.
     """
     count("workers", workers)
+    check_seeds(seeds)
     wanted = tuple(dict.fromkeys(figures))
     figures_of.check(bounded("figures", wanted))
     names = (os.fspath(first), os.fspath(second))
@@ -147,7 +165,7 @@ def explain(
     if not works or not wanted:
         raise InputError("there is nothing to compare: name at least one workload and one figure")
     for work in bounded("workloads", works):
-        check_workload(work)
+        check_program(work)
         for name in names:
             # What the engine refuses of a design itself needs no explanation.
             api.resolve(name, work, **{**options, "machine": asked["machine"]})
@@ -167,7 +185,8 @@ def explain(
         seed=1,
     )
     with computing(store, workers=workers) as computer:
-        return _Explaining(goals, names, wanted, Judge(goals, computer), progress).result()
+        several = seed_numbers(seeds, asked.get("seed"))
+        return _Explaining(goals, names, wanted, Judge(goals, computer), progress, several).result()
 
 
 class _Explaining:
@@ -180,8 +199,10 @@ class _Explaining:
         wanted: tuple[str, ...],
         judge: Judge,
         progress: api.Progress | None,
+        seeds: Sequence[int],
     ) -> None:
         self._goals, self._names, self._wanted, self._judge, self._progress = goals, names, wanted, judge, progress
+        self._seeds = tuple(seeds)
         self._parts = [dict(catalogue.effective_parts(name, variant=goals.space.variant)) for name in names]
 
     def result(self) -> Explanation:
@@ -206,6 +227,7 @@ class _Explaining:
             self._wanted,
             (machines[0], machines[1]),
             tuple(exchanges),
+            self._seeds,
         )
 
     def _exchanged(self, side: int, key: str, keys: Sequence[str]) -> tuple[Candidate | str, tuple[str, ...]]:
@@ -245,6 +267,11 @@ class _Explaining:
             measured |= dict(zip([one], self._judge.measured([one]), strict=True))
             if self._progress is not None:
                 self._progress(done + 1, len(valid))
+        intervals: dict[Candidate, dict[str, Estimate]] = {}
+        if len(self._seeds) > 1:
+            taken = [one for one in valid if measured[one][0]]
+            over = dict.fromkeys(self._wanted, _MEAN)
+            intervals = dict(zip(taken, self._judge.over_seeds(taken, self._seeds, over), strict=True))
         found = []
         for made in asked:
             if isinstance(made, str):
@@ -254,8 +281,12 @@ class _Explaining:
             judged = failed.get(made)
             why = refused or (judged.why if judged is not None else "")
             values = {name: figures_of.over(name, runs, "mean") for name in self._wanted} if runs else {}
+            spread = intervals.get(made, {})
+            values |= {name: value.mean for name, value in spread.items()}
+            halves = {name: value.half for name, value in spread.items() if value.half is not None}
             points = self._judge.survived(made)
-            found.append(Machine(values, points, None if judged is None else judged.counterexample, why))
+            shown = None if judged is None else judged.counterexample
+            found.append(Machine(values, points, shown, why, halves))
         return found
 
 

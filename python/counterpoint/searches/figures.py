@@ -1,7 +1,8 @@
 """The figures that goals name: those of a run, and of what its recovery costs.
 
 Figures of runs are the keys of `run --json`, nested ones joined by an underscore, as in sweeps, and
-`nvm_writes_per_transaction`. Of recovery, on the memory of the machine:
+`nvm_writes_per_transaction`; those of traces of memory lines are the keys of `replay --json`. Of recovery, on the
+memory of the machine:
 
 - `boot_time_ns`, `boot_papers_time_ns`, `boot_reads`, `boot_writes`, `boot_pads`, `boot_macs`, `boot_hashes`: the boot
   after the worst power failure;
@@ -17,10 +18,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Any, TypeAlias, get_args, get_type_hints
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 from .._engine import InputError
-from ..contract.results import CacheLevel, DrainPart, RecoveryCost, Run, Stats, Work
+from ..contract.results import CacheLevel, DrainPart, LineRun, RecoveryCost, Run, Stats, Work
 from ..contract.spec_files import Over
 from ..system.units import near
 from ..verbs.frames import flat
@@ -28,7 +29,7 @@ from ..verbs.frames import flat
 Figures: TypeAlias = Mapping[str, float | None]
 """Figures by name; None where a candidate has no such figure."""
 
-_NO_FIGURES = ("schema", "host", "seed")
+_NO_FIGURES = ("schema", "host", "seed", "windows", "document")
 
 _LISTED: Mapping[type, tuple[str, ...]] = {
     CacheLevel: ("1", "2", "3"),
@@ -100,7 +101,8 @@ def known() -> tuple[str, ...]:
     of_boot = [f"{does}_{what}" for does in ("boot", "battery") for what in _WORK]
     of_boot += ["boot_time_ns", "boot_papers_time_ns", "on_chip_bytes", *map(_on_chip, _KEPT)]
     of_request = [name for name in get_type_hints(Run) if name in ("cores", "tx_size", "footprint")]
-    return tuple(sorted({*of_boot, *of_request, _PER_TRANSACTION, *_numbers(Stats)}))
+    of_lines = set(_numbers(LineRun)) - {"trace_clock_mhz"}
+    return tuple(sorted({*of_boot, *of_request, _PER_TRANSACTION, *_numbers(Stats), *of_lines}))
 
 
 def _numbers(kind: type, prefix: str = "") -> Iterator[str]:
@@ -113,6 +115,9 @@ def _numbers(kind: type, prefix: str = "") -> Iterator[str]:
             if part in _LISTED:
                 for item in _LISTED[part]:
                     yield from _numbers(part, f"{prefix}{name}_{item}_")
+            elif get_origin(hint) is tuple:
+                # What else stands in lists is no figure.
+                continue
             elif is_dataclass(part) and isinstance(part, type):
                 yield from _numbers(part, f"{prefix}{name}_")
             elif part in (int, float) and not (kind in _LISTED and name in ("level", "name")):

@@ -8,7 +8,10 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ..contract.options import LineOptions, RunOptions
+from ..contract.request import part
 from ..runs.keys import absolute
+from ..runs.matrix import is_of_lines
 from ..system.files import prepare_folder, write_text
 from ..verbs import catalogue
 from .outcome import SearchReport
@@ -65,9 +68,10 @@ def command(report: SearchReport, one: Judged, folder: str = "") -> str:
     if not (one.candidate.machine and preset):
         words += [word for text in goals.run.get("set", ()) for word in ("--set", text)]
         words += [word for text in one.candidate.sets if not text.startswith(PART) for word in ("--set", text)]
-    for name, value in goals.run.items():
+    taken = part(LineOptions if is_of_lines(goals.workloads[0]) else RunOptions, goals.run)
+    for name, value in taken.items():
         if name not in ("machine", "set"):
-            words += [f"--{name.replace('_', '-')}", str(value)]
+            words += [f"--{name.removesuffix('_mhz').replace('_', '-')}", str(value)]
     return shlex.join(words)
 
 

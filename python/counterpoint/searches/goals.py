@@ -44,7 +44,10 @@ _BEST = {"minimise": 1, "maximise": -1}
 PINNED = ("crash_consistent", "line_atomic", "secret")
 """Parts that say what a design promises: the goals set them for all candidates alike."""
 
-_RUN = tuple(name for name in get_type_hints(RunOptions) if name not in ("set", "allow_truncated"))
+_CLOCK = "trace_clock_mhz"
+"""The option of traces of memory lines."""
+
+_RUN = (*(name for name in get_type_hints(RunOptions) if name not in ("set", "allow_truncated")), _CLOCK)
 
 
 @dataclass(frozen=True)
@@ -186,11 +189,20 @@ class _Reader:
         space, designs = self._space(variant, promise)
         run["machine"] = catalogue.machine_for([space.base], run.get("machine"))
         workloads = self._names("workloads", self.document, comparison.COMPARE_WORKLOADS)
-        crashed = self._names("crash_workloads", self.document, workloads)
-        for work in dict.fromkeys([*workloads, *crashed]):
+        for work in workloads:
             check_workload(work, f"{self.place}: ")
+        programs = [work for work in workloads if not matrix.is_of_lines(work)]
+        crashed = self._names("crash_workloads", self.document, programs)
+        if not crashed:
+            raise InputError(
+                f"{self.place}: workloads has only traces of memory lines, which cannot be crashed; name a program in "
+                "crash_workloads"
+            )
+        for work in crashed:
+            check_program(work, f"{self.place}: ")
+        for work in dict.fromkeys([*workloads, *crashed]):
             # What the engine refuses of the base itself needs no search.
-            api.resolve(space.base, work, **run)
+            api.resolve_request(matrix.run_request(space.base, work, run))
         objectives = tuple(self._objectives())
         if not objectives:
             raise InputError(f'{self.place}: there are no objectives; name a figure, as in nvm_writes = "minimise"')
@@ -231,7 +243,8 @@ class _Reader:
                 raise InputError(f"{self.place}: run.{key} does not exist{near(key, _RUN)}")
         if machine:
             options["set"] = [f"{key}={literal(value)}" for key, value in machine.items()]
-        return of_kind(RunOptions, options)
+        clock = {name: count(name, value) for name, value in options.items() if name == _CLOCK}
+        return {**of_kind(RunOptions, {name: one for name, one in options.items() if name != _CLOCK}), **clock}
 
     def _promise(self) -> Promise:
         table = self._table("promise")
@@ -441,7 +454,7 @@ def _values_of_part(part: str) -> tuple[Value, ...]:
 
 
 def check_workload(work: str, place: str = "") -> None:
-    """Checks that there is such a workload, or a trace with a program.
+    """Checks that there is such a workload, or a trace.
 
     Raises:
         InputError: there is none, in a sentence that begins with the place.
@@ -452,5 +465,16 @@ def check_workload(work: str, place: str = "") -> None:
     if not is_there(work):
         what = f"workload '{work}' does not exist and is not a trace file"
         raise InputError(f"{place}{what}{near(work, known)}")
-    if _engine.trace_kind(work) == "lines":
-        raise InputError(f"{place}{work}: a trace of memory lines has no program")
+    # A file that is no trace is refused.
+    _engine.trace_kind(work)
+
+
+def check_program(work: str, place: str = "") -> None:
+    """Checks that there is such a workload, or a trace with a program.
+
+    Raises:
+        InputError: there is none, in a sentence that begins with the place.
+    """
+    check_workload(work, place)
+    if matrix.is_of_lines(work):
+        raise InputError(f"{place}{work}: a trace of memory lines has no program that can be crashed")

@@ -11,9 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..contract.spec_files import Over
 from ..runs.answers import Answer
 from ..runs.computing import Computer
+from ..runs.matrix import run_request as run_request_of
 from ..verbs import api
+from ..verbs.interval import Estimate, estimate
 from . import figures
 from .front import dominates, vector
 from .goals import Goals
@@ -157,9 +160,14 @@ class Judge:
             )
         return explained
 
-    def measured(self, candidates: Sequence[Candidate]) -> Iterator[tuple[list[figures.Figures], str]]:
-        """The figures of each workload, those of the recovery in each; a sentence where the engine refuses one."""
-        goals = self.goals
+    def measured(
+        self, candidates: Sequence[Candidate], goals: Goals | None = None
+    ) -> Iterator[tuple[list[figures.Figures], str]]:
+        """The figures of each workload, those of the recovery in each; a sentence where the engine refuses one.
+
+        Of goals that differ in how programs run, if they are given.
+        """
+        goals = goals or self.goals
         asked = [run_request(goals, one, workload) for one in candidates for workload in goals.workloads]
         runs = self._computer.ask("run", asked)
         boots = self._computer.ask("recovery", [_recovery_request(goals, one) for one in candidates])
@@ -168,6 +176,27 @@ class Judge:
             answers = [*runs[place * each : (place + 1) * each], boot]
             refused = next((answer for answer in answers if isinstance(answer, str)), "")
             yield ([], refused) if refused else (_figures(answers), "")
+
+    def over_seeds(
+        self, candidates: Sequence[Candidate], seeds: Sequence[int], figures_of: Mapping[str, Over]
+    ) -> list[dict[str, Estimate]]:
+        """Figures of candidates over seeds, by name, without those that a run lacks.
+
+        Args:
+            candidates: all that the engine takes.
+            seeds: of the runs; the crash tests keep theirs.
+            figures_of: the names, each with how the workloads make one number.
+        """
+        values: list[dict[str, list[float | None]]] = [{name: [] for name in figures_of} for _ in candidates]
+        for seed in seeds:
+            goals = replace(self.goals, run={**self.goals.run, "seed": seed})
+            for found, (runs, refused) in zip(values, self.measured(candidates, goals), strict=True):
+                for name, how in figures_of.items():
+                    found[name].append(None if refused else figures.over(name, runs, how))
+        return [
+            {name: estimate(known) for name, of in found.items() if len(known := _known(of)) == len(of)}
+            for found in values
+        ]
 
     def _measured(self, one: Candidate, runs: Sequence[figures.Figures], is_limited: bool) -> Judged:
         """A candidate with its figures: it holds so far, or is passed over because it is beyond a limit."""
@@ -185,6 +214,10 @@ class Judge:
         return replace(judged, state="passed over", why=why)
 
 
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
 def plainness(one: Candidate) -> tuple[int, str]:
     """An order of candidates by how many values they set on the base."""
     return len(one.sets), one.name
@@ -192,9 +225,8 @@ def plainness(one: Candidate) -> tuple[int, str]:
 
 def run_request(goals: Goals, one: Candidate, workload: str) -> dict[str, Any]:
     """The engine's request for the figures of a candidate."""
-    options = {name: value for name, value in goals.run.items() if name != "set"}
     sets = [*goals.run.get("set", ()), *one.sets]
-    return {"variant": goals.space.variant, **options, "design": one.base, "workload": workload, "set": sets}
+    return run_request_of(one.base, workload, {"variant": goals.space.variant, **goals.run, "set": sets})
 
 
 def check(goals: Goals, one: Candidate) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..runs.matrix import run_request
 from ..verbs import api
 from .goals import Goals
 from .space import Candidate
@@ -75,7 +76,7 @@ def tiers(goals: Goals) -> tuple[Tier, ...]:
     setting = document["setting"]
     own = {key: goals.run[key] for key in _OF_GOALS if key in goals.run}
     own_sets = list(goals.run.get("set", ()))
-    machine = api.resolve(goals.space.base, goals.workloads[0], **goals.run)["machine"]
+    machine = api.resolve_request(run_request(goals.space.base, goals.workloads[0], goals.run))["machine"]
     log = [f"{_LOG}={machine['program'][_LOG.partition('.')[2]]}"]
     found = []
     for tier in document["tier"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,14 @@ from ..contract.request import literal
 from ..system import units
 from ..system.shown import Shown
 from ..verbs import catalogue
+from ..verbs.interval import Estimate
 from .document import BuiltIn, FoundCandidate, Learned, OnFront, Refusal, Refusals, SearchDocument, Unfit
 from .front import dominates, front, vector
 from .goals import Goals
 from .judge import plainness
 from .naming import Names
 from .rules import Rule
-from .space import Value, differences
+from .space import Candidate, Value, differences
 from .verdict import Judged
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class SearchReport(Shown):
         points: what became of the points of the space.
         complete: every candidate of the space was looked at.
         computed: what was computed now; the rest was in the store.
+        seeds: with which the front and the known designs were measured in the end; none: with that of the goals alone.
+        intervals: their figures over these seeds, by name.
     """
 
     goals: Goals
@@ -91,6 +94,8 @@ class SearchReport(Shown):
     points: Points
     complete: bool
     computed: int
+    seeds: tuple[int, ...] = ()
+    intervals: Mapping[Candidate, Mapping[str, Estimate]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """What it is about, and how many designs it found."""
@@ -169,6 +174,20 @@ class SearchReport(Shown):
         place = vector(reference.judged, self.goals.objectives)
         return [one for one in self.front if dominates(vector(one, self.goals.objectives), place)]
 
+    def figure(self, judged: Judged, name: str) -> Estimate | None:
+        """A figure of a candidate, over the seeds where there are several; None where it has none."""
+        value = judged.figures.get(name)
+        one_seed = None if value is None else Estimate(value, None)
+        return self.intervals.get(judged.candidate, {}).get(name, one_seed)
+
+    def differs(self, one: Judged, other: Judged) -> bool:
+        """Whether two candidates differ in an objective: over several seeds, whether their intervals do not meet."""
+        for objective in self.goals.objectives:
+            mine, its = (self.figure(each, objective.figure) for each in (one, other))
+            if mine is not None and its is not None and not mine.meets(its):
+                return True
+        return False
+
     def outcome_of(self, reference: Reference) -> str:
         """What became of a built-in design, in a few words."""
         judged = reference.judged
@@ -183,9 +202,17 @@ class SearchReport(Shown):
             return "beyond the limits"
         if reference.design in self._on_front:
             return "on the front"
-        beaten = [one.candidate.name for one in self.beaten_by(reference)]
-        more = ", ..." if len(beaten) > _NAMED else ""
-        return f"beaten by {', '.join(beaten[:_NAMED])}{more}" if beaten else "beaten by none found"
+        better = self.beaten_by(reference)
+        if better and not any(self.differs(one, judged) for one in better):
+            return f"does not differ from {self.names.of(better[0].candidate)}: the intervals meet"
+        beaten = [self.names.of(one.candidate) for one in better if self.differs(one, judged)]
+        more = "; ..." if len(beaten) > _NAMED else ""
+        # Names have commas in them.
+        return f"beaten by {'; '.join(beaten[:_NAMED])}{more}" if beaten else "beaten by none found"
+
+    def why(self, judged: Judged) -> str:
+        """Why a candidate is refused or passed over, or which rule rules it out; others are called by their parts."""
+        return self.names.in_words(judged.why)
 
     def steps(self) -> list[tuple[Judged, Judged, dict[str, tuple[Value | None, Value | None]]]]:
         """Neighbours along the front, and what changes from one to the next."""
@@ -193,7 +220,10 @@ class SearchReport(Shown):
         return [(one, other, differences(one.candidate, other.candidate)) for one, other in pairs]
 
     def frame(self) -> pl.DataFrame:
-        """A row per candidate: its name, state, whether it is on the front, its figures, parts and machine values."""
+        """A row per candidate: its name, what it is called by its parts, its state and why.
+
+        Then whether it is on the front, its figures, parts and machine values.
+        """
         import polars as pl
 
         on_front = {one.candidate for group in self._groups for one in group}
@@ -203,7 +233,9 @@ class SearchReport(Shown):
             [
                 {
                     "name": one.candidate.name,
+                    "called": self.names.of(one.candidate),
                     "state": one.state,
+                    "why": self.why(one),
                     "front": one.candidate in on_front,
                     "crash_points": one.crash_points,
                     **{figure: one.figures.get(figure) for figure in figures},
@@ -227,6 +259,7 @@ class SearchReport(Shown):
             workloads=goals.workloads,
             crash_workloads=goals.crash_workloads,
             promise=goals.promise,
+            seeds=self.seeds or (goals.run.get("seed", 1),),
             objectives=goals.objectives,
             limits=goals.limits,
             points=goals.space.size,
@@ -238,23 +271,23 @@ class SearchReport(Shown):
             candidates={"valid": self.valid, **self.counts},
             front=tuple(
                 OnFront(
-                    **_found(one),
+                    **self._found(one),
                     designs=tuple(self.names_of(one)),
-                    equals=tuple(other.candidate.name for other in self.equals(one)),
+                    equals=tuple(self.names.of(other.candidate) for other in self.equals(one)),
                 )
                 for one in self.front
             ),
-            refuted=tuple(FoundCandidate(**_found(one)) for one in self.judged if one.state == "refuted"),
+            refuted=tuple(FoundCandidate(**self._found(one)) for one in self.judged if one.state == "refuted"),
             rules=tuple(
                 Learned(str(rule), dict(rule.values), len(rule.covers), rule.tested, rule.example)
                 for rule in self.rules
             ),
             references=tuple(
                 BuiltIn(
-                    **_found(one.judged),
+                    **self._found(one.judged),
                     design=one.design,
                     on_front=one.design in self._on_front,
-                    beaten_by=tuple(other.candidate.name for other in self.beaten_by(one)),
+                    beaten_by=tuple(self.names.of(other.candidate) for other in self.beaten_by(one)),
                 )
                 for one in self.references
             ),
@@ -262,27 +295,29 @@ class SearchReport(Shown):
         )
         return document(found)
 
+    def _found(self, judged: Judged) -> dict[str, Any]:
+        """The fields of a `FoundCandidate`."""
+        one = judged.candidate
+        over = self.intervals.get(one, {})
+        return {
+            "name": one.name,
+            "called": self.names.of(one),
+            "state": judged.state,
+            "set": one.sets,
+            "parts": dict(one.parts),
+            "machine": dict(one.machine),
+            "crash_points": judged.crash_points,
+            "tiers_passed": judged.tiers_passed,
+            "figures": {**judged.figures, **{name: value.mean for name, value in over.items()}},
+            "halves": {name: value.half for name, value in over.items() if value.half is not None},
+            "beyond_limits": judged.excess,
+            "why": self.why(judged),
+            "counterexample": judged.counterexample,
+        }
+
     @cached_property
     def _on_front(self) -> frozenset[str]:
         return frozenset(name for group in self._groups for one in group for name in self.names_of(one))
-
-
-def _found(judged: Judged) -> dict[str, Any]:
-    """The fields of a `FoundCandidate`."""
-    one = judged.candidate
-    return {
-        "name": one.name,
-        "state": judged.state,
-        "set": one.sets,
-        "parts": dict(one.parts),
-        "machine": dict(one.machine),
-        "crash_points": judged.crash_points,
-        "tiers_passed": judged.tiers_passed,
-        "figures": dict(judged.figures),
-        "beyond_limits": judged.excess,
-        "why": judged.why,
-        "counterexample": judged.counterexample,
-    }
 
 
 def _text(value: Value | None) -> str | None:

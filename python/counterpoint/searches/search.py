@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from ..contract.request import count
 from ..runs.computing import Computer, computing
 from ..runs.matrix import leaves
 from ..verbs import api
+from ..verbs.comparison import seed_numbers
+from ..verbs.interval import check_seeds
 from . import goals as goals_file
 from .front import front, vector
 from .goals import Goals, Spec
@@ -38,6 +41,7 @@ def search(
     goals: Spec | Goals,
     store: str | os.PathLike[str] | None = None,
     *,
+    seeds: int = 1,
     workers: int = 0,
     cluster: str | None = None,
     progress: api.Progress | None = None,
@@ -48,6 +52,8 @@ def search(
         goals: the goals, see `docs/search.md`.
         store: the DuckDB file of everything that is computed; default the name of the goals with `.duckdb`, in the
             current folder.
+        seeds: with how many seeds the front and the known designs are measured in the end, from that of the goals on;
+            what is on the front is decided with the first. Figures of several are means with intervals.
         workers: processes that compute; 0 is one per processor, and there are never more. The results do not depend
             on it.
         cluster: address of a Dask scheduler whose workers compute instead.
@@ -59,10 +65,23 @@ def search(
         Interrupted: Ctrl-C; what was computed is in the store.
     """
     count("workers", workers)
+    check_seeds(seeds)
     asked = goals if isinstance(goals, Goals) else goals_file.load(goals)
     path = Path(f"{asked.name}.duckdb" if store is None else store)
     with computing(path, workers=workers, cluster=cluster) as computer:
-        return _Search(asked, path, computer, progress).result()
+        report = _Search(asked, path, computer, progress).result()
+        return report if seeds == 1 else _over_seeds(report, seeds, Judge(asked, computer))
+
+
+def _over_seeds(report: SearchReport, seeds: int, judge: Judge) -> SearchReport:
+    """The same, with the figures of the front and of known designs over several seeds."""
+    goals = report.goals
+    numbers = seed_numbers(seeds, goals.run.get("seed"))
+    shown = [*report.front, *(one.judged for one in report.references if one.judged.figures)]
+    candidates = list(dict.fromkeys(one.candidate for one in shown))
+    over = {one.figure: one.over for one in goals.limits} | {one.figure: one.over for one in goals.objectives}
+    found = judge.over_seeds(candidates, numbers, over)
+    return replace(report, seeds=tuple(numbers), intervals=dict(zip(candidates, found, strict=True)))
 
 
 class _Search:

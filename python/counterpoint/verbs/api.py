@@ -23,6 +23,13 @@ Progress: TypeAlias = Callable[[int, int], object]
 """Called with the amount of work done and the total, at most about ten times a second."""
 
 
+LINES = "lines"
+"""The kind of a document that is the report of a trace of memory lines."""
+
+
+_LINE_CALLS = "replay_lines takes it"
+
+
 CHECK_TOP = 15
 """How many findings of `check` are measured one by one on a design: the default."""
 
@@ -96,6 +103,17 @@ def simulate(
     return _run_many([dict(asked) for asked in requests], workers, progress, call)
 
 
+def document(asked: Mapping[str, Any], *, session: _engine.Session | None = None) -> dict[str, Any]:
+    """The document of a run that a request asks for, on a program or on a trace of memory lines.
+
+    Raises:
+        InputError: bad input, in one sentence.
+        Interrupted: Ctrl-C.
+    """
+    call = _engine.run_many if session is None else session.run_many
+    return _results([asked], 1, None, call)[0]
+
+
 @completes(ReplayOptions)
 def replay(
     trace: str | os.PathLike[str],
@@ -122,7 +140,7 @@ def replay(
     if not names:
         raise _engine.InputError("there is nothing to replay on: name at least one design")
     if _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines":
-        raise _engine.InputError(f"{os.fspath(trace)}: a trace of memory lines has no program: replay_lines takes it")
+        raise _engine.InputError(f"{os.fspath(trace)}: a trace of memory lines has no program: {_LINE_CALLS}")
     catalogue.check_names(names)
     machine = catalogue.machine_for(names, options.get("machine"))
     asked = [request(ReplayOptions, design, trace, {**options, "machine": machine}) for design in names]
@@ -237,18 +255,38 @@ def _run_many(
     progress: Progress | None,
     call: Callable[[str, int, Progress | None], str] | None = None,
 ) -> list[Run]:
-    simulate = call or _engine.run_many
+    for document in (found := _results(requests, workers, progress, call or _engine.run_many)):
+        if document.get("kind") == LINES:
+            raise _engine.InputError(f"{document['workload']}: a trace of memory lines has no program: {_LINE_CALLS}")
+    return [results.Run.from_dict(document) for document in found]
+
+
+def _results(
+    requests: Sequence[Mapping[str, Any]],
+    workers: int,
+    progress: Progress | None,
+    simulate: Callable[[str, int, Progress | None], str],
+) -> list[dict[str, Any]]:
+    """The documents of runs.
+
+    Raises:
+        Interrupted: Ctrl-C; its `runs` are those of programs that were finished.
+    """
     try:
-        answer = json.loads(simulate(json.dumps({"runs": requests}), count("workers", workers), progress))
+        answer = json.loads(
+            simulate(json.dumps({"runs": [dict(asked) for asked in requests]}), count("workers", workers), progress)
+        )
     except _engine.Interrupted as stop:
         done = (finished(stop) or {}).get("results", [])
-        raise Interrupted(runs=[results.Run.from_dict(result) for result in done if "error" not in result]) from None
+        kept = [result for result in done if "error" not in result and result.get("kind") != LINES]
+        raise Interrupted(runs=[results.Run.from_dict(result) for result in kept]) from None
     if len(answer["results"]) != len(requests):
         raise _engine.EngineError(f"the engine gave {len(answer['results'])} results for {len(requests)} requests")
     for result in answer["results"]:
         if "error" in result:
             raise _engine.EngineError(str(result["error"]))
-    return [results.Run.from_dict(result) for result in answer["results"]]
+    found: list[dict[str, Any]] = answer["results"]
+    return found
 
 
 def finished(stop: _engine.Interrupted) -> dict[str, Any] | None:

@@ -195,8 +195,17 @@ def seeds_of(count: int, first: int | None) -> list[dict[str, int]]:
     """
     if check_seeds(count) == 1:
         return [{}]
+    return [{"seed": seed} for seed in seed_numbers(count, first)]
+
+
+def seed_numbers(count: int, first: int | None) -> range:
+    """Several seeds, from the first on; from 1 if none is named.
+
+    Raises:
+        InputError: there can be no interval over so many.
+    """
     begin = 1 if first is None else first
-    return [{"seed": seed} for seed in range(begin, begin + count)]
+    return range(begin, begin + check_seeds(count))
 
 
 def baseline_of(designs: Sequence[str | os.PathLike[str]], baseline: str | os.PathLike[str] | None) -> str:

@@ -20,6 +20,7 @@ from ..system.errors import Interrupted
 from ..system.files import unfinished
 from ..system.paths import checked_text
 from . import api, catalogue
+from .comparison import seeds_of
 
 
 def is_line_trace(trace: str | os.PathLike[str]) -> bool:
@@ -36,6 +37,7 @@ def replay_lines(
     trace: str | os.PathLike[str],
     designs: Iterable[str | os.PathLike[str]] | None = None,
     *,
+    seeds: int = 1,
     workers: int = 0,
     progress: api.Progress | None = None,
     **options: Unpack[LineOptions],
@@ -45,6 +47,7 @@ def replay_lines(
     Args:
         trace: path of the trace, plain or compressed.
         designs: default every design.
+        seeds: with how many seeds each is simulated, from `seed` on.
         workers: simulations at a time; 0 is one per processor, and there are never more.
         progress: called with the number of bytes of the trace that are done, over all designs, and the total.
         **options: see `LineOptions`; the machine defaults to the first design's preset.
@@ -61,7 +64,11 @@ def replay_lines(
         raise _engine.InputError("there is nothing to replay on: name at least one design")
     catalogue.check_names(names)
     machine = catalogue.machine_for(names, options.get("machine"))
-    asked = [request(LineOptions, design, trace, {**options, "machine": machine}) for design in names]
+    asked = [
+        request(LineOptions, design, trace, {**options, "machine": machine, **seed})
+        for seed in seeds_of(seeds, options.get("seed"))
+        for design in names
+    ]
     table = options.get("requests")
     if table is not None and len(names) > 1:
         raise _engine.InputError(f"requests: a table is of one design, and there are {len(names)}")

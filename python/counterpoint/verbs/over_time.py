@@ -7,16 +7,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .._engine import InputError
+from ..contract.results import LineRun, Run
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..contract.results import Run, Window, Windows
+    from ..contract.results import Window, Windows
 
 _OF_A_RUN = ("design", "variant", "workload", "machine", "seed")
 
 
-def over_time(runs: Run | Iterable[Run]) -> pl.DataFrame:
+def over_time(runs: Run | LineRun | Iterable[Run | LineRun]) -> pl.DataFrame:
     """One row per window of simulated time, run by run.
 
     The columns are the keys of a window of `run --json`, `channel_lines` one for each channel, with design, variant,
@@ -28,13 +29,11 @@ def over_time(runs: Run | Iterable[Run]) -> pl.DataFrame:
     """
     import polars as pl
 
-    from ..contract.results import Run
-
-    several = [runs] if isinstance(runs, Run) else list(runs)
+    several = [runs] if isinstance(runs, Run | LineRun) else list(runs)
     return pl.DataFrame([row for run in several for row in rows(run)], infer_schema_length=None)
 
 
-def rows(run: Run) -> list[dict[str, Any]]:
+def rows(run: Run | LineRun) -> list[dict[str, Any]]:
     """The rows of a run."""
     windows = run.windows
     if windows is None:

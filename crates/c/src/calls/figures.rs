@@ -43,7 +43,7 @@ pub unsafe extern "C" fn counterpoint_get_figures(memory: *mut Handle, figures: 
 
 fn latencies_of(latencies: &Latencies) -> CLatencies {
     let Latencies { count, sum, max, histogram } = *latencies;
-    CLatencies { count, sum, max, histogram }
+    CLatencies { count, sum, max, histogram: histogram.0 }
 }
 
 fn figures_of(counts: &CountReport) -> CFigures {
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn counterpoint_get_bank(memory: *mut Handle, bank: u32, f
 }
 
 fn bank_of((channel, rank, stats): (u32, u32, BankStats)) -> CBank {
-    let BankStats { reads, writes, row_hits, busy_ps: busy } = stats;
+    let BankStats { reads, writes, row_hits, busy_ps: busy, .. } = stats;
     CBank { size: size_of::<CBank>(), reads, writes, row_hits, busy, channel, rank }
 }
 

@@ -2,7 +2,7 @@
 
 use counterpoint_engine::config::{RunConfig, Variant, load_machine};
 use counterpoint_engine::embed::{Memory, Request};
-use counterpoint_engine::message::{BaseImage, Line, OpBuffer, OpSource, ProgramForm};
+use counterpoint_engine::message::{BaseImage, Line, NoObserver, OpBuffer, OpSource, ProgramForm};
 use counterpoint_engine::trace::lines::LineTrace;
 use counterpoint_engine::trace::{OPS_PER_FILL, Trace};
 use counterpoint_engine::{design, run_line_trace};
@@ -79,8 +79,9 @@ pub fn replay_lines(bytes: &[u8], design: &'static str) {
         }
     };
     let design = design::find(design, Variant::Hardened).expect("a design");
-    match run_line_trace(lines_config(&design.name), &design, &trace, 1000, None, &|_| {}, &AtomicBool::new(false)) {
-        Ok(report) => assert!(end.is_none() && report.requests == accesses),
+    let (config, never) = (lines_config(&design.name), AtomicBool::new(false));
+    match run_line_trace(config, &design, &trace, (1000, None), NoObserver, &|_| {}, &never) {
+        Ok((report, _)) => assert!(end.is_none() && report.requests == accesses),
         Err(error) => is_sentence(&error),
     }
 }

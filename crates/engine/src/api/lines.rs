@@ -1,13 +1,14 @@
-//! Replays of traces of memory lines, which have no program: from a request to a report of controller and device.
+//! Runs of traces of memory lines, which have no program: from a request to a report of controller and device.
 
 use super::Progress;
 use super::named::written_once;
 use super::request::{Lines, Omitted, TIMING};
-use super::runs::{interrupted, unless_interrupted};
+use super::runs::{OverTime, interrupted, unless_interrupted};
 use crate::config::RunConfig;
 use crate::kernel::{ConfigError, Failure, workers};
+use crate::message::NoObserver;
 use crate::parts::Design;
-use crate::run::run_line_trace;
+use crate::run::{LineReport, run_line_trace};
 use crate::trace::lines::LineTrace;
 use crate::workload;
 use rayon::prelude::*;
@@ -27,6 +28,8 @@ struct Prepared {
     trace: LineTrace,
     clock_mhz: u64,
     requests: Option<String>,
+    timeline: Option<String>,
+    window: Option<u64>,
 }
 
 /// `lines` if `path` is a trace of memory lines, `program` for every other trace, even if the file does not exist.
@@ -49,16 +52,43 @@ impl Prepared {
     fn new(request: &Lines, cancel: &Arc<AtomicBool>) -> Result<Self, ConfigError> {
         let path = &request.common.workload;
         let trace = open(path, cancel)?.ok_or_else(|| {
-            ConfigError(format!("{path}: traces of memory lines and traces of programs cannot be replayed together"))
+            ConfigError(format!("{path}: programs and traces of memory lines cannot be simulated together"))
         })?;
-        let (config, design) = request.common.resolve(&TIMING, &Omitted::default(), None)?;
-        let clock_mhz = request.trace_clock_mhz.unwrap_or(TRACE_CLOCK_MHZ);
-        if !(1..=TRACE_CLOCK_MHZ_MAX).contains(&clock_mhz) {
-            let what = format!("trace_clock_mhz: {clock_mhz} is not from 1 to {TRACE_CLOCK_MHZ_MAX}");
-            return Err(ConfigError(what));
-        }
-        Ok(Self { config, design, trace, clock_mhz, requests: request.requests.clone() })
+        let (config, design, clock_mhz) = resolved(request)?;
+        let Lines { requests, timeline, window, .. } = request.clone();
+        Ok(Self { config, design, trace, clock_mhz, requests, timeline, window })
     }
+
+    fn simulate(&self, progress: &(dyn Fn(u64) + Sync), cancel: &Arc<AtomicBool>) -> Result<LineReport, Failure> {
+        let Self { config, design, trace, .. } = self;
+        let asked = (self.clock_mhz, self.requests.as_deref().map(Path::new));
+        if self.timeline.is_none() && self.window.is_none() {
+            return run_line_trace(config, design, trace, asked, NoObserver, progress, cancel)
+                .map(|(report, _)| report);
+        }
+        let over_time = OverTime::new(config, design, self.timeline.as_deref(), self.window)?;
+        let (mut report, over_time) = run_line_trace(config, design, trace, asked, over_time.0, progress, cancel)?;
+        report.windows = OverTime(over_time).finish()?;
+        Ok(report)
+    }
+}
+
+/// What a request asks for: the configuration, the design, and the clock of the trace in MHz.
+fn resolved(request: &Lines) -> Result<(RunConfig, Design, u64), ConfigError> {
+    let (config, design) = request.common.resolve(&TIMING, &Omitted::default(), None)?;
+    let clock_mhz = request.trace_clock_mhz.unwrap_or(TRACE_CLOCK_MHZ);
+    if !(1..=TRACE_CLOCK_MHZ_MAX).contains(&clock_mhz) {
+        return Err(ConfigError(format!("trace_clock_mhz: {clock_mhz} is not from 1 to {TRACE_CLOCK_MHZ_MAX}")));
+    }
+    Ok((config, design, clock_mhz))
+}
+
+/// The complete configuration of a request whose workload is a trace of memory lines, with the clock of its cycles, as JSON.
+pub(super) fn resolve(request: &Lines) -> Result<Value, ConfigError> {
+    let (config, _, clock_mhz) = resolved(request)?;
+    let mut configuration = json!(config);
+    configuration["trace_clock_mhz"] = clock_mhz.into();
+    Ok(configuration)
 }
 
 /// Replays a batch whose workloads are all traces of memory lines. `progress` receives bytes of their files.
@@ -70,22 +100,14 @@ pub(super) fn replay(
 ) -> Result<String, Failure> {
     let prepared = runs.iter().map(|run| Prepared::new(run, cancel)).collect::<Result<Vec<_>, _>>()?;
     written_once("requests", "replays", prepared.iter().filter_map(|run| run.requests.as_ref()))?;
+    written_once("timeline", "runs", prepared.iter().filter_map(|run| run.timeline.as_ref()))?;
     let pool = workers::pool(workers::workers(workers).min(prepared.len()))?;
     let total = prepared.iter().map(|run| run.trace.bytes()).sum();
     let done = AtomicU64::new(0);
     let tell = |read: u64| progress(done.fetch_add(read, Ordering::Relaxed) + read, total);
     let results: Vec<Result<Value, Failure>> = pool.install(|| {
         let run = |run: &Prepared| {
-            let report = run_line_trace(
-                &run.config,
-                &run.design,
-                &run.trace,
-                run.clock_mhz,
-                run.requests.as_deref().map(Path::new),
-                &tell,
-                cancel,
-            );
-            let report = unless_interrupted(cancel, report)?;
+            let report = unless_interrupted(cancel, run.simulate(&tell, cancel))?;
             Ok(serde_json::to_value(report).expect("a report serialises"))
         };
         prepared.par_iter().map(run).collect()

@@ -1,7 +1,7 @@
 //! Simulations: batches of runs, and replays of traces.
 
 use super::named::written_once;
-use super::request::{self, Run, TIMING};
+use super::request::{self, Given, Run, TIMING};
 use super::{Progress, Session, lines};
 use crate::assembly::host_memory::{self, Needs, Purpose};
 use crate::assembly::memory_map;
@@ -10,6 +10,7 @@ use crate::config::RunConfig;
 use crate::kernel::{ConfigError, Failure, workers};
 use crate::parts::Design;
 use crate::run::{Bases, Source, simulate, simulate_observed};
+use crate::stats;
 use crate::timeline::{Timeline, Windows};
 use crate::workload::BaseKey;
 use serde_json::{Value, json};
@@ -69,21 +70,25 @@ pub(super) fn interrupted() -> Value {
 
 /// Validates the request of a run and returns the complete configuration as JSON.
 pub fn resolve(request: &str) -> Result<String, ConfigError> {
-    let Run { common, omitted, .. } = request::parse(request)?;
+    let given = request::parse_object(request)?;
+    if is_of_lines(&given, &Arc::default())? {
+        return Ok(lines::resolve(&request::read(given)?)?.to_string());
+    }
+    let Run { common, omitted, .. } = request::read(given)?;
     let (config, _) = common.resolve(&TIMING, &omitted, None)?;
     Ok(serde_json::to_string(&config).expect("a configuration serialises"))
 }
 
 /// Runs a batch, `workers` at a time (0: one per processor; never more than that). `request` is `{"runs": [...]}`; the
 /// answer is `{"results": [...]}` in the same order. All requests are validated before the first run starts. Runs on
-/// equal bases share them.
+/// equal bases share them. A batch of traces of memory lines has their own kind of report ([`crate::run::LineReport`]).
 pub fn run_many(
     request: &str,
     workers: usize,
     progress: Progress,
     cancel: &Arc<AtomicBool>,
 ) -> Result<String, Failure> {
-    run_all(&request::read_all(request::parse_batch(request)?)?, workers, None, progress, cancel)
+    run_batch(request, workers, None, progress, cancel)
 }
 
 /// Runs a batch like [`run_many`], on the populated memory that `session` keeps.
@@ -94,19 +99,62 @@ pub fn run_many_in(
     progress: Progress,
     cancel: &Arc<AtomicBool>,
 ) -> Result<String, Failure> {
-    run_all(&request::read_all(request::parse_batch(request)?)?, workers, Some(session), progress, cancel)
+    run_batch(request, workers, Some(session), progress, cancel)
 }
 
 /// Replays traces: a batch in which every workload is the path of a trace. Traces of memory lines have their own kind
 /// of report ([`crate::run::LineReport`]).
 pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
+    run_batch(request, workers, None, progress, cancel)
+}
+
+/// Whether the workload of a request is a trace of memory lines.
+fn is_of_lines(given: &Given, cancel: &Arc<AtomicBool>) -> Result<bool, ConfigError> {
+    let path = given.get("workload").and_then(Value::as_str);
+    Ok(path.map(|path| lines::open(path, cancel)).transpose()?.flatten().is_some())
+}
+
+fn run_batch(
+    request: &str,
+    workers: usize,
+    session: Option<&Session>,
+    progress: Progress,
+    cancel: &Arc<AtomicBool>,
+) -> Result<String, Failure> {
     let batch = request::parse_batch(request)?;
-    let first = batch.first().and_then(|run| run.get("workload")).and_then(Value::as_str);
-    let trace = first.map(|path| lines::open(path, cancel)).transpose()?;
-    if trace.flatten().is_some() {
+    if batch.first().map(|first| is_of_lines(first, cancel)).transpose()?.unwrap_or(false) {
         return lines::replay(&request::read_all(batch)?, workers, progress, cancel);
     }
-    run_all(&request::read_all(batch)?, workers, None, progress, cancel)
+    run_all(&request::read_all(batch)?, workers, session, progress, cancel)
+}
+
+/// What observes a run over time: its timeline and its windows, if they are asked for.
+pub(super) struct OverTime(pub (Option<Timeline>, Option<Windows>));
+
+impl OverTime {
+    /// Starts the timeline at a path, and windows of so many picoseconds.
+    pub fn new(
+        config: &RunConfig,
+        design: &Design,
+        timeline: Option<&str>,
+        window: Option<u64>,
+    ) -> Result<Self, ConfigError> {
+        let layout = design.media_layout(&config.machine);
+        let windows = window.map(|length| Windows::new(length, config.machine.device.channels, layout));
+        let timeline = timeline.map(|path| Timeline::create(Path::new(path), layout)).transpose()?;
+        Ok(Self((timeline, windows)))
+    }
+
+    /// The windows of the run, which has ended; the timeline has them, too, and is complete.
+    pub fn finish(self) -> Result<Option<stats::Windows>, ConfigError> {
+        let (timeline, windows) = self.0;
+        let windows = windows.map(Windows::finish).transpose()?;
+        if let Some(mut timeline) = timeline {
+            windows.iter().for_each(|windows| timeline.windows(windows));
+            timeline.finish()?;
+        }
+        Ok(windows)
+    }
 }
 
 /// One run of a batch.
@@ -144,21 +192,15 @@ impl Prepared {
             let report = simulate(config, design, source, bases, progress, cancel)?;
             return Ok(serde_json::to_value(report).expect("a report serialises"));
         }
-        let layout = design.media_layout(&config.machine);
         let watch = self.by_line.then(SiteWatch::default);
-        let windows = self.window.map(|length| Windows::new(length, config.machine.device.channels, layout));
-        let timeline = self.timeline.as_ref().map(|path| Timeline::create(Path::new(path), layout)).transpose()?;
-        let observers = (watch, (timeline, windows));
-        let (mut report, (watch, (timeline, windows))) =
+        let over_time = OverTime::new(config, design, self.timeline.as_deref(), self.window)?;
+        let observers = (watch, over_time.0);
+        let (mut report, (watch, over_time)) =
             simulate_observed(config, design, source, bases, observers, progress, cancel)?;
         if let Some(watch) = watch {
             report.sites = source.sites().map(|sites| by_line(&watch, &places.of(sites)));
         }
-        report.windows = windows.map(Windows::finish).transpose()?;
-        if let Some(mut timeline) = timeline {
-            report.windows.iter().for_each(|windows| timeline.windows(windows));
-            timeline.finish()?;
-        }
+        report.windows = OverTime(over_time).finish()?;
         Ok(serde_json::to_value(report).expect("a report serialises"))
     }
 }

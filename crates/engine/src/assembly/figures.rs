@@ -2,16 +2,24 @@
 
 use crate::config::Machine;
 use crate::controller::{Controller, ControllerStats};
-use crate::device::{Device, DeviceStats, ModuleStats};
+use crate::device::{BankStats, Device, DeviceStats, ModuleStats};
 use crate::kernel::{Ps, ps_to_ns};
 use crate::message::{LINE_BYTES, LINE_WORDS};
 use crate::parts::Design;
-use crate::stats::{CounterCacheReport, Crypto, IntegrityReport, ModuleReport, Nvm, WpqReport};
+use crate::stats::{
+    BankReport, ChannelReport, CounterCacheReport, Crypto, EnergyReport, IntegrityReport, ModuleReport, Nvm, WpqReport,
+};
 
 /// Figures of one measurement period.
 pub(crate) struct Figures {
     /// Figures of the device.
     pub nvm: Nvm,
+    /// Energy by part.
+    pub energy: EnergyReport,
+    /// Figures of each channel.
+    pub channels: Vec<ChannelReport>,
+    /// Figures of each bank.
+    pub banks: Vec<BankReport>,
     /// Figures of the counter cache; nulls without one.
     pub counter_cache: CounterCacheReport,
     /// Figures of the write pending queue.
@@ -74,6 +82,9 @@ impl Figures {
                 bank_busy_ns: ps_to_ns(media.bank_busy_ps),
                 modules: device.module_stats().map(|stats| modules(machine, &media, stats)),
             },
+            energy: energy(machine, &stats, &media, device.background_fj(now - since)),
+            channels: channels(device, machine.device.channels),
+            banks: (0..device.banks()).map(|bank| bank_report(device, bank)).collect(),
             counter_cache: if design.has_counter_cache() { counter_cache(&stats) } else { Default::default() },
             wpq: WpqReport {
                 admitted: stats.admitted,
@@ -96,6 +107,43 @@ impl Figures {
             }),
         }
     }
+}
+
+/// Energy by part, of which `background_fj` is in the background.
+fn energy(machine: &Machine, stats: &ControllerStats, media: &DeviceStats, background_fj: u64) -> EnergyReport {
+    let nj = |fj: u64| fj as f64 / 1e6;
+    // A pad is as long as a line, and a MAC or a hash runs AES over as much.
+    let of_aes = |lines: u64| (lines * LINE_BYTES) as f64 * machine.eadr.aes_pj_per_byte / 1e3;
+    EnergyReport {
+        array_read_nj: nj(media.energy.array_read_fj),
+        array_write_nj: nj(media.energy.array_write_fj),
+        row_buffer_nj: nj(media.energy.row_buffer_fj),
+        background_nj: nj(background_fj),
+        metadata_nj: nj(media.metadata_energy_fj),
+        aes_nj: of_aes(stats.pads),
+        mac_nj: of_aes(stats.macs + stats.hashes),
+    }
+}
+
+fn bank_report(device: &Device, bank: u16) -> BankReport {
+    let (channel, rank) = device.channel_and_rank(bank);
+    let BankStats { reads, writes, row_hits, read_row_hits, busy_ps } = device.bank_stats(bank);
+    BankReport { channel, rank, reads, writes, row_hits, read_row_hits, busy_ns: ps_to_ns(busy_ps) }
+}
+
+fn channels(device: &Device, channels: u32) -> Vec<ChannelReport> {
+    let mut sums = vec![BankStats::default(); channels as usize];
+    for bank in 0..device.banks() {
+        sums[device.channel_and_rank(bank).0 as usize] += device.bank_stats(bank);
+    }
+    let report = |BankStats { reads, writes, row_hits, read_row_hits, busy_ps }| ChannelReport {
+        reads,
+        writes,
+        row_hits,
+        read_row_hits,
+        banks_busy_ns: ps_to_ns(busy_ps),
+    };
+    sums.into_iter().map(report).collect()
 }
 
 /// The share of the bits of a data line that a write changes, on average.

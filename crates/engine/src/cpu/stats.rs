@@ -1,6 +1,6 @@
 //! The counts of a core. Durations are in picoseconds.
 
-use crate::kernel::Ps;
+use crate::kernel::{Histogram, Ps};
 
 /// Counts of one measurement period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct CoreStats {
     /// Sum, over these accesses, of the time from the first request until the line was there: for a load its bytes, for
     /// a store the right to write, including the wait for the log manager.
     pub l1_latency_ps: Ps,
+    /// The same times in classes.
+    pub l1_latencies: Histogram,
     /// Transactions ended.
     pub transactions: u64,
     /// Duration of each transaction, from the commit of its begin to the commit of its end.

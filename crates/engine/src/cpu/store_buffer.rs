@@ -134,6 +134,7 @@ impl Core {
     pub(super) fn count_l1_access(&mut self, asked_at: Ps, there: Ps) {
         self.stats.l1_accesses += 1;
         self.stats.l1_latency_ps += there - asked_at;
+        self.stats.l1_latencies.add(there - asked_at);
     }
 
     /// Writes a write-combining buffer whose line is one of some, because earlier non-temporal stores go first; false if

@@ -21,6 +21,7 @@ mod tests;
 mod timing;
 mod wear;
 
+pub use energy::EnergyParts;
 pub use image::Image;
 pub use module::ModuleStats;
 pub use wear::MostWrites;
@@ -74,6 +75,10 @@ pub struct DeviceStats {
     pub bank_busy_ps: Ps,
     /// Energy of all accesses, without background, in femtojoules.
     pub access_energy_fj: u64,
+    /// The same by part.
+    pub energy: EnergyParts,
+    /// What of it is for lines that hold no data, without moves of wear levelling, in femtojoules.
+    pub metadata_energy_fj: u64,
     /// Number of writes of the media line that was written most often.
     pub max_line_writes: u32,
     /// The same of each kind of media line.
@@ -97,16 +102,19 @@ pub struct BankStats {
     pub writes: u64,
     /// Accesses that found their row open.
     pub row_hits: u64,
+    /// Reads among them.
+    pub read_row_hits: u64,
     /// Time during which the bank worked on accesses or these waited for their command, in picoseconds.
     pub busy_ps: Ps,
 }
 
 impl std::ops::AddAssign for BankStats {
     fn add_assign(&mut self, other: Self) {
-        let Self { reads, writes, row_hits, busy_ps } = other;
+        let Self { reads, writes, row_hits, read_row_hits, busy_ps } = other;
         self.reads += reads;
         self.writes += writes;
         self.row_hits += row_hits;
+        self.read_row_hits += read_row_hits;
         self.busy_ps += busy_ps;
     }
 }
@@ -278,6 +286,7 @@ impl Device {
         DeviceStats {
             row_hits: of_banks(|bank| bank.row_hits),
             bank_busy_ps: of_banks(|bank| bank.busy_ps),
+            access_energy_fj: self.stats.energy.sum(),
             max_line_writes: self.most_writes.of_all(),
             most_writes: self.most_writes,
             ..self.stats
@@ -286,7 +295,12 @@ impl Device {
 
     /// Energy of the accesses since the last reset plus the background energy of `elapsed` picoseconds, in femtojoules.
     pub fn energy_fj(&self, elapsed: Ps) -> u64 {
-        self.stats.access_energy_fj + self.energy.of_background(elapsed)
+        self.stats.energy.sum() + self.background_fj(elapsed)
+    }
+
+    /// The background energy of `elapsed` picoseconds, in femtojoules.
+    pub fn background_fj(&self, elapsed: Ps) -> u64 {
+        self.energy.of_background(elapsed)
     }
 
     /// Number of writes of `media` since the start or the last reset.
@@ -337,8 +351,10 @@ impl Device {
         if !self.timing.writes_again() {
             return;
         }
-        self.stats.access_energy_fj += self.energy.of_programming();
+        let energy = self.energy.of_programming();
+        self.stats.energy += energy;
         if let Some(media) = self.banks[usize::from(bank)].written {
+            self.stats.metadata_energy_fj += if media.is_metadata() { energy.sum() } else { 0 };
             self.most_writes.note(media, self.image.count_write(media));
         }
     }
@@ -353,7 +369,7 @@ impl Device {
         let bank = &mut self.banks[home.bank as usize];
         bank.occupied(now, issued.done);
         bank.written = None;
-        self.stats.access_energy_fj += self.energy.of_move();
+        self.stats.energy += self.energy.of_move();
         self.stats.gap_moves += 1;
     }
 }
@@ -437,8 +453,11 @@ impl DevicePort for Device {
         *all += 1;
         *of_kind += 1;
         of_bank.row_hits += u64::from(issued.row_hit);
+        of_bank.read_row_hits += u64::from(issued.row_hit && op == MediaOp::Read);
         self.banks[usize::from(location.bank)].occupied(now, issued.done);
-        stats.access_energy_fj += self.energy.of_access(op, issued.row_hit, words);
+        let energy = self.energy.of_access(op, issued.row_hit, words);
+        stats.energy += energy;
+        stats.metadata_energy_fj += if media.is_metadata() { energy.sum() } else { 0 };
         if op == MediaOp::Write {
             self.most_writes.note(media, self.image.count_write(media));
             self.banks[usize::from(location.bank)].written = Some(media);
@@ -464,7 +483,9 @@ impl DevicePort for Device {
         if media.as_line().is_some() {
             self.stats.flipped_data_bits += flipped;
         }
-        self.stats.access_energy_fj += self.energy.of_flips(flipped);
+        let energy = self.energy.of_flips(flipped);
+        self.stats.energy += energy;
+        self.stats.metadata_energy_fj += if media.is_metadata() { energy.sum() } else { 0 };
     }
 
     fn next_end(&mut self) -> Option<Ps> {

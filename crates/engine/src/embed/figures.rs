@@ -1,17 +1,15 @@
 //! How long requests take: totals, histograms, and the same for each requestor.
 
 use super::request::Kind;
-use crate::kernel::{Ps, ps_to_ns};
+use crate::kernel::{Histogram, Ps, ps_to_ns};
+use crate::stats::{Class, classes};
 use serde::Serialize;
 
 /// Requestors have numbers below this.
 pub const REQUESTORS_MAX: u32 = 1_024;
 
-/// Classes of a histogram.
-pub const CLASSES: usize = 64;
-
 /// Latencies of the answered requests of one kind, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latencies {
     /// Number of requests.
     pub count: u64,
@@ -19,14 +17,8 @@ pub struct Latencies {
     pub sum: u64,
     /// The longest latency.
     pub max: Ps,
-    /// Class `k` counts latencies from 2^k to below 2^(k+1); class 0 also those of 0.
-    pub histogram: [u64; CLASSES],
-}
-
-impl Default for Latencies {
-    fn default() -> Self {
-        Self { count: 0, sum: 0, max: 0, histogram: [0; CLASSES] }
-    }
+    /// The latencies in classes.
+    pub histogram: Histogram,
 }
 
 impl Latencies {
@@ -34,23 +26,16 @@ impl Latencies {
         self.count += 1;
         self.sum = self.sum.saturating_add(latency);
         self.max = self.max.max(latency);
-        self.histogram[(63 - (latency | 1).leading_zeros()) as usize] += 1;
+        self.histogram.add(latency);
     }
 
     pub(super) fn report(&self) -> Requests {
         let any = self.count > 0;
-        let classes = self.histogram.iter().enumerate().filter(|(_, count)| **count > 0);
         Requests {
             count: self.count,
             mean_latency_ns: any.then(|| self.sum as f64 / self.count as f64 / 1_000.0),
             max_latency_ns: any.then(|| ps_to_ns(self.max)),
-            histogram: classes
-                .map(|(class, &count)| Class {
-                    from_ns: if class == 0 { 0.0 } else { ps_to_ns(1 << class) },
-                    below_ns: (1_u128 << (class + 1)) as f64 / 1_000.0,
-                    count,
-                })
-                .collect(),
+            histogram: classes(&self.histogram.0),
         }
     }
 }
@@ -66,17 +51,6 @@ pub struct Requests {
     pub max_latency_ns: Option<f64>,
     /// The classes of latencies that are not empty, in ascending order; each is twice as wide as the one before.
     pub histogram: Vec<Class>,
-}
-
-/// A class of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Class {
-    /// The shortest latency of the class, in nanoseconds.
-    pub from_ns: f64,
-    /// The latency above the longest one of the class, in nanoseconds.
-    pub below_ns: f64,
-    /// Number of requests.
-    pub count: u64,
 }
 
 /// Figures of one requestor.
@@ -136,9 +110,9 @@ mod tests {
         for latency in [0, 1, 2, 3, 4, 1023, 1024, u64::MAX] {
             latencies.add(latency);
         }
-        let counted = |class: usize| latencies.histogram[class];
+        let counted = |class: usize| latencies.histogram.0[class];
         assert_eq!([0, 1, 2, 9, 10, 63].map(counted), [2, 2, 1, 1, 1, 1]);
-        assert_eq!(latencies.histogram.iter().sum::<u64>(), latencies.count);
+        assert_eq!(latencies.histogram.0.iter().sum::<u64>(), latencies.count);
         let classes = latencies.report().histogram;
         assert_eq!((classes[0].from_ns, classes[0].below_ns), (0.0, 0.002));
         assert_eq!((classes[4].from_ns, classes[4].below_ns), (1.024, 2.048));

@@ -20,8 +20,8 @@ mod request;
 mod stored;
 
 pub(crate) use driver::Driver;
-pub use figures::{CLASSES, Class, Latencies, OfRequestor, REQUESTORS_MAX, Requests};
-pub use places::{BankReport, ChannelReport, LinePlaces};
+pub use figures::{Latencies, OfRequestor, REQUESTORS_MAX, Requests};
+pub use places::LinePlaces;
 pub use power::PowerFailure;
 pub use report::{CountReport, MemoryReport};
 pub use request::{Answer, Kind, Refusal, Request, WHOLE_LINE};

@@ -2,9 +2,7 @@
 
 use super::{Memory, Refusal};
 use crate::device::{BankStats, MediaPlace};
-use crate::kernel::ps_to_ns;
 use crate::message::MediaLine;
-use serde::Serialize;
 
 /// Where a line and the counter block of its counter lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,36 +11,6 @@ pub struct LinePlaces {
     pub line: MediaPlace,
     /// The place of its counter block; `None` without counters on the media.
     pub counter: Option<MediaPlace>,
-}
-
-/// Figures of one bank.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct BankReport {
-    /// The channel of the bank.
-    pub channel: u32,
-    /// The rank in the channel.
-    pub rank: u32,
-    /// Line reads of all kinds.
-    pub reads: u64,
-    /// Line writes of all kinds.
-    pub writes: u64,
-    /// Accesses that found their row open.
-    pub row_hits: u64,
-    /// Time during which the bank worked on accesses or these waited for their command, in nanoseconds.
-    pub busy_ns: f64,
-}
-
-/// Figures of one channel.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ChannelReport {
-    /// Line reads of all kinds.
-    pub reads: u64,
-    /// Line writes of all kinds.
-    pub writes: u64,
-    /// Accesses that found their row open.
-    pub row_hits: u64,
-    /// Time during which banks worked on accesses, summed over its banks, in nanoseconds.
-    pub banks_busy_ns: f64,
 }
 
 impl Memory {
@@ -73,16 +41,6 @@ impl Memory {
         Ok((channel, rank, device.bank_stats(bank as u16)))
     }
 
-    /// The reports of all banks, by number.
-    pub fn bank_reports(&mut self) -> Vec<BankReport> {
-        let found = |memory: &mut Self, bank| memory.bank(bank).expect("the number of a bank");
-        let report = |(channel, rank, stats): (u32, u32, BankStats)| {
-            let BankStats { reads, writes, row_hits, busy_ps } = stats;
-            BankReport { channel, rank, reads, writes, row_hits, busy_ns: ps_to_ns(busy_ps) }
-        };
-        (0..self.banks()).map(|bank| report(found(self, bank))).collect()
-    }
-
     /// The counts of all banks of `channel` in the present measurement period.
     pub fn channel(&mut self, channel: u32) -> Result<BankStats, Refusal> {
         let channels = self.machine.device.channels;
@@ -97,18 +55,5 @@ impl Memory {
             }
         }
         Ok(sum)
-    }
-
-    /// The reports of all channels, by number.
-    pub fn channel_reports(&mut self) -> Vec<ChannelReport> {
-        let channels = 0..self.machine.device.channels;
-        let found = channels.map(|channel| self.channel(channel).expect("the number of a channel"));
-        let report = |BankStats { reads, writes, row_hits, busy_ps }| ChannelReport {
-            reads,
-            writes,
-            row_hits,
-            banks_busy_ns: ps_to_ns(busy_ps),
-        };
-        found.map(report).collect()
     }
 }

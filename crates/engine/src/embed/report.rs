@@ -1,12 +1,15 @@
 //! The report of an embedded memory: the figures of a run that have a meaning without cores.
 
 use super::figures::{Latencies, OfRequestor, REQUESTORS_MAX, Requests};
-use super::{BankReport, ChannelReport, Memory, PowerFailure, Refusal};
+use super::{Memory, PowerFailure, Refusal};
 use crate::assembly::Figures;
 use crate::controller::ControllerStats;
 use crate::device::DeviceStats;
 use crate::kernel::{Ps, ps_to_ns};
-use crate::stats::{CounterCacheReport, Crypto, ENGINE_BUILD, ENGINE_VERSION, IntegrityReport, Nvm, WpqReport};
+use crate::stats::{
+    BankReport, ChannelReport, CounterCacheReport, Crypto, ENGINE_BUILD, ENGINE_VERSION, EnergyReport, IntegrityReport,
+    Nvm, WpqReport,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -47,6 +50,8 @@ pub struct MemoryReport {
     pub requestors: Vec<OfRequestor>,
     /// Figures of the device.
     pub nvm: Nvm,
+    /// Energy by part.
+    pub energy: EnergyReport,
     /// Figures of each channel.
     pub channels: Vec<ChannelReport>,
     /// Figures of each bank.
@@ -125,11 +130,10 @@ impl Memory {
         let (now, since) = (self.now, self.since);
         let requests = self.latencies.total.each_ref().map(Latencies::report);
         let requestors = self.latencies.report();
-        let (banks, channels) = (self.bank_reports(), self.channel_reports());
         let (events, digest) = self.digest();
         let Self { machine, design, seed, power_failures, last_power_failure, driver, .. } = self;
         let system = &mut driver.as_mut().expect("its digest has been taken").system;
-        let Figures { nvm, counter_cache, wpq, reencryptions, crypto, integrity } =
+        let Figures { nvm, energy, channels, banks, counter_cache, wpq, reencryptions, crypto, integrity } =
             Figures::of(machine, design, &mut system.controller, &system.device, since, now);
         let [reads, writes, counter_writebacks] = requests;
         MemoryReport {
@@ -150,6 +154,7 @@ impl Memory {
             counter_writebacks,
             requestors,
             nvm,
+            energy,
             channels,
             banks,
             counter_cache,

@@ -7,6 +7,7 @@
 mod digest;
 mod event_queue;
 mod failure;
+mod histogram;
 mod host;
 mod index;
 mod lists;
@@ -19,6 +20,7 @@ pub(crate) mod workers;
 pub use digest::keyed_digest;
 pub use event_queue::{EventCode, Queue};
 pub use failure::{ConfigError, Failure};
+pub use histogram::{CLASSES, Histogram};
 pub use host::HostMemory;
 pub use index::Index;
 pub use lists::Lists;

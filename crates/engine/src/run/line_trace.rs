@@ -12,13 +12,16 @@ mod requests;
 
 use self::requests::{Answered, Requests};
 use super::response::{ResponseTimes, Responses};
-use crate::assembly::memory_map;
+use crate::assembly::{Figures, memory_map};
 use crate::config::{RunConfig, config_digest};
 use crate::embed::Driver;
-use crate::kernel::{Failure, Ps, ps_to_ns};
+use crate::kernel::{Failure, Histogram, Ps, ps_to_ns};
 use crate::message::{LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
 use crate::parts::{Design, PartsList};
-use crate::stats::{ENGINE_BUILD, ENGINE_VERSION, per_second};
+use crate::stats::{
+    BankReport, ChannelReport, Class, Crypto, ENGINE_BUILD, ENGINE_VERSION, EnergyReport, IntegrityReport, Nvm,
+    Windows, WpqReport, classes, per_second,
+};
 use crate::trace::Expected;
 use crate::trace::lines::{LineAccess, LineFormat, LineTrace};
 use crate::workload::Filled;
@@ -118,10 +121,32 @@ pub struct LineReport {
     pub counter_hit_rate: Option<f64>,
     /// Reads that were answered from the write pending queue or from a write that was not in it yet.
     pub forwarded_reads: u64,
+    /// The times of `read_latency_ns`, in classes: those that are not empty, in ascending order, each twice as wide as the one
+    /// before.
+    pub read_latency_classes: Vec<Class>,
+    /// The times of `write_latency_ns`, in the same classes.
+    pub write_latency_classes: Vec<Class>,
+    /// Figures of the device.
+    pub nvm: Nvm,
+    /// Energy by part.
+    pub energy: EnergyReport,
+    /// Figures of each channel of the device.
+    pub channels: Vec<ChannelReport>,
+    /// Figures of each bank of the device.
+    pub banks: Vec<BankReport>,
+    /// Figures of the write pending queue.
+    pub wpq: WpqReport,
+    /// Figures of the encryption.
+    pub crypto: Crypto,
+    /// Figures of what protects integrity; null if nothing does.
+    pub integrity: Option<IntegrityReport>,
     /// Digest of every event.
     pub event_digest: String,
     /// The cost on the host.
     pub host: LineHost,
+    /// The figures over time; absent unless they were requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
 }
 
 /// The cost of a simulation on the host.
@@ -205,24 +230,27 @@ struct UnderWay {
     number: u64,
 }
 
-/// What a run watches: when writes reach the media, and what each request waits for, if that is asked for.
-type Watched = (MediaWrites, Option<Requests>);
+/// What a run watches: when writes reach the media, and what each request waits for, if that is asked for; beside that, its
+/// caller's observer.
+type Watched<O> = ((MediaWrites, Option<Requests>), O);
 
-struct Run<'a> {
-    driver: Driver<Watched, UnderWay>,
+struct Run<'a, O> {
+    driver: Driver<Watched<O>, UnderWay>,
     /// Set when the user interrupts.
     cancel: &'a AtomicBool,
     latency: [Mean; 2],
+    latencies: [Histogram; 2],
     response_times: [Responses; 2],
     last_answer: Ps,
 }
 
-impl<'a> Run<'a> {
-    fn new(driver: Driver<Watched, UnderWay>, cancel: &'a AtomicBool) -> Self {
+impl<'a, O: Observer> Run<'a, O> {
+    fn new(driver: Driver<Watched<O>, UnderWay>, cancel: &'a AtomicBool) -> Self {
         Self {
             driver,
             cancel,
             latency: [Mean::default(); 2],
+            latencies: [Histogram::default(); 2],
             response_times: <[Responses; 2]>::default(),
             last_answer: 0,
         }
@@ -237,10 +265,11 @@ impl<'a> Run<'a> {
         let now = self.driver.system.now();
         for answered in &self.driver.answered {
             let UnderWay { due, sent, line, write, number } = answered.request;
-            if let (_, Some(requests)) = &mut self.driver.system.observer {
+            if let ((_, Some(requests)), _) = &mut self.driver.system.observer {
                 requests.answered(Answered { number, line, write, due, sent, answered: now });
             }
             self.latency[usize::from(write)].add(now - sent);
+            self.latencies[usize::from(write)].add(now - sent);
             if let Some(due) = due {
                 self.response_times[usize::from(write)].add(now - due);
             }
@@ -268,7 +297,7 @@ impl<'a> Run<'a> {
         let sent = self.driver.system.now();
         self.driver.send(UnderWay { due, sent, line, write, number }, |system, token| match written {
             Some(bytes) => {
-                system.observer.0.sent(line, sent);
+                system.observer.0.0.sent(line, sent);
                 system.write_now(line, bytes, token);
             }
             None => system.read_now(line, token),
@@ -305,38 +334,40 @@ struct Sent {
 }
 
 /// Runs `trace` on the controller and device of `config` with `design`; `clock_mhz` is the clock of its cycles.
-/// With `requests`, a table of all requests is written to this path. `progress` is called with the number of bytes of the file
-/// that have been read since the last call.
+/// With `requests`, a table of all requests is written to this path. `observer` observes the run, and is returned. `progress` is
+/// called with the number of bytes of the file that have been read since the last call.
 ///
 /// # Errors
 /// The trace is malformed, the machine does not suit the design, the table cannot be written, or the user interrupted.
-pub fn run_line_trace(
+pub fn run_line_trace<O: Observer>(
     config: &RunConfig,
     design: &Design,
     trace: &LineTrace,
-    clock_mhz: u64,
-    requests: Option<&Path>,
+    (clock_mhz, requests): (u64, Option<&Path>),
+    observer: O,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
-) -> Result<LineReport, Failure> {
+) -> Result<(LineReport, O), Failure> {
     let begun = Instant::now();
     let machine = &config.machine;
     let lines = memory_map::room(machine, design)? / LINE_BYTES;
     let base = Arc::new(Filled { end: lines * LINE_BYTES, line: [0x5a; 64] });
     let requests = requests.map(|path| Requests::create(path, design.media_layout(machine))).transpose()?;
-    let driver = Driver::new(machine, design, base, config.seed, (MediaWrites::default(), requests))?;
+    let watched = ((MediaWrites::default(), requests), observer);
+    let driver = Driver::new(machine, design, base, config.seed, watched)?;
     let mut run = Run::new(driver, cancel);
     let sent = run.send_all(trace, lines, clock_mhz, progress)?;
     while run.advance()? {}
     run.driver.system.flush();
     while run.advance()? {}
-    if let Some(requests) = run.driver.system.observer.1.take() {
+    if let Some(requests) = run.driver.system.observer.0.1.take() {
         requests.finish()?;
     }
-    Ok(run.report(config, design, trace, clock_mhz, &sent, begun.elapsed().as_secs_f64()))
+    let report = run.report(config, design, trace, clock_mhz, &sent, begun.elapsed().as_secs_f64());
+    Ok((report, run.driver.system.observer.1))
 }
 
-impl Run<'_> {
+impl<O: Observer> Run<'_, O> {
     /// Sends every access of `trace` to a memory of `lines` lines.
     fn send_all(
         &mut self,
@@ -389,6 +420,7 @@ impl Run<'_> {
         let &Sent { requests, writes, folded, waited } = sent;
         let system = &mut self.driver.system;
         let now = system.now();
+        let figures = Figures::of(&config.machine, design, &mut system.controller, &system.device, 0, now);
         let stats = system.controller.stats(now);
         let device = system.device.stats();
         let counter_cache = design.has_counter_cache().then_some(());
@@ -419,7 +451,7 @@ impl Run<'_> {
             write_response_ns: self.response_times[1].report(),
             read_latency_ns: self.latency[0].ns(),
             write_latency_ns: self.latency[1].ns(),
-            media_write_latency_ns: system.observer.0.arrived.ns(),
+            media_write_latency_ns: system.observer.0.0.arrived.ns(),
             media_reads: device.reads,
             counter_reads: device.counter_reads,
             media_writes: device.writes,
@@ -429,8 +461,18 @@ impl Run<'_> {
             counter_secondary_misses: counter_cache.map(|()| stats.counter_secondary_misses),
             counter_hit_rate: stats.counter_hit_rate(),
             forwarded_reads: stats.forwarded_reads,
+            read_latency_classes: classes(&self.latencies[0].0),
+            write_latency_classes: classes(&self.latencies[1].0),
+            nvm: figures.nvm,
+            energy: figures.energy,
+            channels: figures.channels,
+            banks: figures.banks,
+            wpq: figures.wpq,
+            crypto: figures.crypto,
+            integrity: figures.integrity,
             event_digest: format!("{:016x}", system.digest()),
             host: LineHost { seconds, requests_per_second: per_second(requests, seconds) },
+            windows: None,
         }
     }
 }

@@ -6,12 +6,12 @@ use crate::assembly::{Figures, System};
 use crate::cache::{CacheCounts, CacheStats};
 use crate::config::{Machine, RunConfig, config_digest};
 use crate::cpu::{Core, CoreStats};
-use crate::kernel::{Failure, Ps, ps_to_ns};
+use crate::kernel::{Failure, Histogram, Ps, ps_to_ns};
 use crate::message::{LINE_BYTES, NoObserver, Observer};
 use crate::parts::Design;
 use crate::stats::{
     AtCrash, CacheReport, CoreReport, ENGINE_BUILD, ENGINE_VERSION, Host, Latency, Nvm, Recorded, RunReport, Stats,
-    per_second,
+    classes, per_second,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -107,11 +107,16 @@ fn report<O: Observer>(
             transaction_latency_ns: Latency::of(&mut latencies),
             throughput_tps: (transactions > 0 && elapsed > 0).then(|| transactions as f64 * 1e12 / elapsed as f64),
             no_writes: no_writes(&config.machine, source, &figures.nvm),
+            transaction_latency_classes: classes(&latencies.iter().copied().collect::<Histogram>().0),
             nvm: figures.nvm,
+            energy: figures.energy,
+            channels: figures.channels,
+            banks: figures.banks,
             counter_cache: figures.counter_cache,
             wpq: figures.wpq,
             cache: cache_reports(system.cache.counts()),
             l1_access_latency_ns: mean_ns(sum(|stats| stats.l1_latency_ps), sum(|stats| stats.l1_accesses)),
+            l1_access_latency_classes: classes(&l1_latencies(&system.cores).0),
             core: CoreReport {
                 ipc: (elapsed > 0).then(|| instructions as f64 / cycles / f64::from(config.cores)),
                 fence_stall_ns: ps_to_ns(sum(|stats| stats.fence_stall_ps)),
@@ -121,16 +126,28 @@ fn report<O: Observer>(
             integrity: figures.integrity,
             at_crash: AtCrash::default(),
             recorded: recorded(source, elapsed),
-            host: Host {
-                seconds,
-                instructions_per_second: per_second(instructions, seconds),
-                memory_requests_per_second: per_second(requests, seconds),
-                peak_rss_bytes: peak_rss_bytes(),
-            },
+            host: host(instructions, requests, seconds),
         },
         sites: None,
         windows: None,
     }
+}
+
+/// What a run of so many instructions and device requests took.
+fn host(instructions: u64, requests: u64, seconds: f64) -> Host {
+    Host {
+        seconds,
+        instructions_per_second: per_second(instructions, seconds),
+        memory_requests_per_second: per_second(requests, seconds),
+        peak_rss_bytes: peak_rss_bytes(),
+    }
+}
+
+/// The latencies of the accesses of all cores to their first level.
+fn l1_latencies(cores: &[Core]) -> Histogram {
+    let mut all = Histogram::default();
+    cores.iter().for_each(|core| all += &core.stats().l1_latencies);
+    all
 }
 
 /// Why a run has written nothing to the device, if it has not. What was stored is still in the caches then; the trace or

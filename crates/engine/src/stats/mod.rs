@@ -1,9 +1,14 @@
 //! The reports of a run: typed structs that serialise to the keys of the interface contract. Durations are in
 //! nanoseconds, sizes in bytes; the name of an energy ends in its unit. A value without meaning is null.
 
+mod classes;
+mod places;
 mod sites;
 mod windows;
 
+pub use classes::Class;
+pub(crate) use classes::classes;
+pub use places::{BankReport, ChannelReport, EnergyReport};
 pub use sites::LineCost;
 pub use windows::{Window, Windows};
 
@@ -75,8 +80,17 @@ pub struct Stats {
     pub transaction_latency_ns: Latency,
     /// Transactions per simulated second, over all cores; null without transactions.
     pub throughput_tps: Option<f64>,
+    /// The latencies of transactions, in classes: those that are not empty, in ascending order, each twice as wide as the
+    /// one before.
+    pub transaction_latency_classes: Vec<Class>,
     /// Figures of the device.
     pub nvm: Nvm,
+    /// Energy by part.
+    pub energy: EnergyReport,
+    /// Figures of each channel of the device.
+    pub channels: Vec<ChannelReport>,
+    /// Figures of each bank of the device.
+    pub banks: Vec<BankReport>,
     /// Why no write reached the device; null if one did.
     pub no_writes: Option<&'static str>,
     /// Figures of the counter cache; nulls without encryption.
@@ -89,6 +103,8 @@ pub struct Stats {
     /// source, including memory; null without accesses. Includes a store's wait for miss registers and for the log
     /// manager. A load that an older store of its core answers does not count.
     pub l1_access_latency_ns: Option<f64>,
+    /// The same times in classes, as those of `transaction_latency_classes`.
+    pub l1_access_latency_classes: Vec<Class>,
     /// Figures of all cores together.
     pub core: CoreReport,
     /// Number of page re-encryptions.

@@ -64,7 +64,7 @@ impl Opened {
             Format::Pmemcheck => Ok(Box::new(pmemcheck::Walk::new(pmemcheck::TraceReader::new(&name, input)))),
             Format::Champsim => Ok(Box::new(champsim::Walk::new(&name, input))),
             Format::Lines(format) => Err(ConfigError(format!(
-                "{name}: a trace of {} has memory lines and no program: only replay takes it",
+                "{name}: a trace of {} has memory lines and no program: only runs take it, and only alone",
                 format.name()
             ))),
         }

@@ -34,7 +34,7 @@ fn new_period_counts_only_what_is_sent_in_it() {
     let (report, counts) = (memory.report(), memory.counts());
     assert_eq!((report.reads.count, report.writes.count), (1, 1));
     let [reads, writes, _] = counts.latencies;
-    assert_eq!((reads.histogram.iter().sum::<u64>(), writes.sum), (1, writes.max));
+    assert_eq!((reads.histogram.0.iter().sum::<u64>(), writes.sum), (1, writes.max));
     assert_eq!(report.reads.histogram[0].count, 1);
     assert!(report.reads.histogram[0].from_ns * 1_000.0 <= reads.max as f64);
     assert!(report.reads.histogram[0].below_ns * 1_000.0 > reads.max as f64);
@@ -81,7 +81,7 @@ fn banks_and_channels_add_up_to_the_device() {
     let places: BTreeSet<(u32, u32)> = report.banks.iter().map(|bank| (bank.channel, bank.rank)).collect();
     assert_eq!(places, [(0, 0), (0, 1), (1, 0), (1, 1)].into());
     client.memory.reset_statistics();
-    assert!(client.memory.bank_reports().iter().all(|bank| bank.writes == 0 && bank.busy_ns == 0.0));
+    assert!(client.memory.report().banks.iter().all(|bank| bank.writes == 0 && bank.busy_ns == 0.0));
     assert!(client.memory.bank(16).is_err());
 }
 
@@ -95,7 +95,7 @@ fn place_is_where_the_access_goes() {
             memory.send(address, 1, 0, Request::Read).unwrap();
             settle(&mut memory);
             let read: BTreeSet<u32> =
-                (0u32..).zip(memory.bank_reports()).filter(|(_, bank)| bank.reads > 0).map(|(bank, _)| bank).collect();
+                (0u32..).zip(memory.report().banks).filter(|(_, bank)| bank.reads > 0).map(|(bank, _)| bank).collect();
             let expected: BTreeSet<u32> =
                 [Some(places.line), places.counter].into_iter().flatten().map(|place| place.bank).collect();
             assert_eq!(read, expected, "{design} at {address:#x}");

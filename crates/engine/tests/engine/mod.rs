@@ -22,6 +22,7 @@ mod embed_figures;
 mod embed_random;
 mod engine_build;
 mod faulty_boots;
+mod figures_by_part;
 mod function_length;
 mod hardware_log;
 mod hardware_logged_programs;

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from . import behaviour
+from .runs import Bank, Channel, Crypto, Energy, Integrity, LatencyClass, Nvm, Windows, Wpq
 
 LineFormat: TypeAlias = Literal["nvmain", "prospero", "dramsim2", "dramsim3", "ramulator"]
 """The format of a line trace, by its simulator. `nvmain`: `cycle R|W address data thread`, with or without a first line
@@ -90,10 +91,21 @@ class LineRun(behaviour.Document):
         counter_secondary_misses: lookups that did not find their block because it was already being fetched.
         counter_hit_rate: hits over these lookups.
         forwarded_reads: reads that were answered from the write pending queue or from a write that was not in it yet.
+        read_latency_classes: the times of `read_latency_ns`, in classes: those that are not empty, in ascending order,
+            each twice as wide as the one before.
+        write_latency_classes: the times of `write_latency_ns`, in the same classes.
+        nvm: figures of the device.
+        energy: energy by part.
+        channels: figures of each channel of the device.
+        banks: figures of each bank of the device.
+        wpq: figures of the write pending queue.
+        crypto: figures of the encryption.
+        integrity: figures of what protects integrity; None if nothing does.
         event_digest: digest of every event.
         host: the cost on the host.
         parts: the parts of a design that is not built in.
         set_by_design: the values of the machine that come from the design, as in `integrity.stop_loss = 8`.
+        windows: the figures over time; absent unless they were requested.
         document: the document it was made from.
     """
 
@@ -129,8 +141,18 @@ class LineRun(behaviour.Document):
     counter_secondary_misses: int | None
     counter_hit_rate: float | None
     forwarded_reads: int
+    read_latency_classes: tuple[LatencyClass, ...]
+    write_latency_classes: tuple[LatencyClass, ...]
+    nvm: Nvm
+    energy: Energy
+    channels: tuple[Channel, ...]
+    banks: tuple[Bank, ...]
+    wpq: Wpq
+    crypto: Crypto
+    integrity: Integrity | None
     event_digest: str
     host: LineHost
     document: Mapping[str, Any] = field(repr=False, compare=False)
     parts: Mapping[str, Any] | None = None
     set_by_design: str | None = None
+    windows: Windows | None = None

@@ -32,6 +32,21 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
+class LatencyClass:
+    """A class of a histogram of times.
+
+    Attributes:
+        from_ns: the shortest time of the class, in nanoseconds.
+        below_ns: the time above the longest one of the class, in nanoseconds.
+        count: how many there are.
+    """
+
+    from_ns: float
+    below_ns: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Modules:
     """Figures of the modules of a device, all together.
 
@@ -131,6 +146,74 @@ class Nvm:
     row_hits: int
     bank_busy_ns: float
     modules: Modules | None
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """Energy by part. The first four together are `nvm.energy_nj`.
+
+    Attributes:
+        array_read_nj: reading bits from the arrays into row buffers, in nJ.
+        array_write_nj: programming bits of the arrays, in nJ.
+        row_buffer_nj: moving bits between row buffers and the bus, in nJ.
+        background_nj: background, in nJ.
+        metadata_nj: what of the first three is for lines that hold no data: counter blocks, lines of MACs, tree nodes
+            and lines of the shadow table. Moves of wear levelling are not among it, whatever they move.
+        aes_nj: making pads in the memory controller, in nJ: 64 bytes each, with `eadr.aes_pj_per_byte` (sepencr section
+            V-C). Not in `nvm.energy_nj`.
+        mac_nj: computing MACs and hashes in the memory controller, in nJ: AES runs over 64 bytes for each, with the
+            same value. Not in `nvm.energy_nj`.
+    """
+
+    array_read_nj: float
+    array_write_nj: float
+    row_buffer_nj: float
+    background_nj: float
+    metadata_nj: float
+    aes_nj: float
+    mac_nj: float
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Figures of one channel.
+
+    Attributes:
+        reads: line reads of all kinds.
+        writes: line writes of all kinds.
+        row_hits: accesses that found their row open.
+        read_row_hits: reads among them.
+        banks_busy_ns: time during which banks worked on accesses, summed over its banks, in nanoseconds.
+    """
+
+    reads: int
+    writes: int
+    row_hits: int
+    read_row_hits: int
+    banks_busy_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """Figures of one bank.
+
+    Attributes:
+        channel: the channel of the bank.
+        rank: the rank in the channel.
+        reads: line reads of all kinds.
+        writes: line writes of all kinds.
+        row_hits: accesses that found their row open.
+        read_row_hits: reads among them.
+        busy_ns: time during which the bank worked on accesses or these waited for their command, in nanoseconds.
+    """
+
+    channel: int
+    rank: int
+    reads: int
+    writes: int
+    row_hits: int
+    read_row_hits: int
+    busy_ns: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +419,12 @@ class Stats:
         instructions: instructions committed in the measured time.
         transaction_latency_ns: latency of a transaction.
         throughput_tps: transactions per simulated second, over all cores; None without transactions.
+        transaction_latency_classes: the latencies of transactions, in classes: those that are not empty, in ascending
+            order, each twice as wide as the one before.
         nvm: figures of the device.
+        energy: energy by part.
+        channels: figures of each channel of the device.
+        banks: figures of each bank of the device.
         no_writes: why no write reached the device; None if one did.
         counter_cache: figures of the counter cache; nulls without encryption.
         wpq: figures of the write pending queue.
@@ -344,6 +432,7 @@ class Stats:
         l1_access_latency_ns: mean time from the first request of a load or store to the first level until its line is
             there, from whatever source, including memory; None without accesses. Includes a store's wait for miss
             registers and for the log manager. A load that an older store of its core answers does not count.
+        l1_access_latency_classes: the same times in classes, as those of `transaction_latency_classes`.
         core: figures of all cores together.
         reencryptions: number of page re-encryptions.
         crypto: figures of the encryption.
@@ -358,12 +447,17 @@ class Stats:
     instructions: int
     transaction_latency_ns: Latency
     throughput_tps: float | None
+    transaction_latency_classes: tuple[LatencyClass, ...]
     nvm: Nvm
+    energy: Energy
+    channels: tuple[Channel, ...]
+    banks: tuple[Bank, ...]
     no_writes: str | None
     counter_cache: CounterCache
     wpq: Wpq
     cache: tuple[CacheLevel, ...]
     l1_access_latency_ns: float | None
+    l1_access_latency_classes: tuple[LatencyClass, ...]
     core: Core
     reencryptions: int
     crypto: Crypto

@@ -63,7 +63,7 @@ def _resolved(task: Task) -> tuple[dict[str, Any], str]:
 
 def _simulate(request: dict[str, Any]) -> dict[str, Any]:
     """The figures of a run."""
-    return dict(api.simulate([request], workers=1, session=_session())[0].document)
+    return api.document(request, session=_session())
 
 
 def _crash(request: dict[str, Any]) -> dict[str, Any]:

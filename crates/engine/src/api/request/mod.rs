@@ -26,7 +26,7 @@ use explore::Points;
 pub(super) use explore::Explore;
 pub(super) use kinds::named;
 pub(super) use options::{Broken, Check, Common, Crash, Lines, Omitted, Prove, Recovery, Run, Setting, Window};
-pub(super) use read::{Given, parse, parse_batch, read_all, stated};
+pub(super) use read::{Given, parse, parse_batch, parse_object, read, read_all, stated};
 pub use schema::schemas;
 
 /// Most power failures in a row during recovery: the work grows exponentially with their number.

@@ -140,6 +140,12 @@ pub(in crate::api) struct Lines {
     /// File that gets a row of CSV for each request: when it was sent and answered, and what it waited for.
     #[schemars(extend("x-kind" = "path", "x-help" = "Write a row for each request of a trace of memory lines."))]
     pub requests: Option<String>,
+    /// File that gets every stage's events, readable by Perfetto.
+    #[schemars(extend("x-kind" = "path"))]
+    pub timeline: Option<String>,
+    /// Report the figures over time, in windows of this length: a number of nanoseconds, or a text as in `10us`.
+    #[serde(with = "As::<Span>")]
+    pub window: Option<u64>,
 }
 
 /// An exploration of the crashes of a run.

@@ -15,6 +15,11 @@ pub(in crate::api) fn parse<R: RequestKind>(text: &str) -> Result<R, ConfigError
     read(json(text)?)
 }
 
+/// The request `text`, whose kind depends on what it says.
+pub(in crate::api) fn parse_object(text: &str) -> Result<Given, ConfigError> {
+    json(text)
+}
+
 /// The requests of `{"runs": [...]}`, not parsed yet; they are all of one kind.
 pub(in crate::api) fn parse_batch(text: &str) -> Result<Vec<Given>, ConfigError> {
     #[derive(Deserialize)]
@@ -30,7 +35,8 @@ pub(in crate::api) fn read_all<R: RequestKind>(batch: Vec<Given>) -> Result<Vec<
     batch.into_iter().map(read).collect()
 }
 
-fn read<R: RequestKind>(mut given: Given) -> Result<R, ConfigError> {
+/// Parses a request of this kind.
+pub(in crate::api) fn read<R: RequestKind>(mut given: Given) -> Result<R, ConfigError> {
     given.retain(|_, value| !value.is_null());
     let known = fields::<R>();
     let whole = placed(Value::Object(given.clone()), "request");

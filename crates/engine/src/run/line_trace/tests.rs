@@ -18,7 +18,9 @@ fn config(design: &Design, set: &[&str]) -> RunConfig {
 fn run_on(name: &str, set: &[&str], text: &str) -> Result<LineReport, Failure> {
     let design = design::find(name, Variant::Hardened).unwrap();
     let trace = LineTrace::from_bytes("t.trace", text.as_bytes())?.expect("a trace of lines");
-    run_line_trace(&config(&design, set), &design, &trace, 1000, None, &|_| {}, &AtomicBool::new(false))
+    let never = AtomicBool::new(false);
+    run_line_trace(&config(&design, set), &design, &trace, (1000, None), NoObserver, &|_| {}, &never)
+        .map(|(report, _)| report)
 }
 
 fn run(name: &str, text: &str) -> LineReport {
@@ -93,7 +95,9 @@ fn table(name: &str, text: &str) -> (LineReport, Vec<(bool, Vec<u64>)>) {
     let design = design::find(name, Variant::Hardened).unwrap();
     let trace = LineTrace::from_bytes("t.trace", text.as_bytes()).unwrap().expect("a trace of lines");
     let never = AtomicBool::new(false);
-    let report = run_line_trace(&config(&design, &[]), &design, &trace, 1000, Some(&path), &|_| {}, &never).unwrap();
+    let asked = (1000, Some(&*path));
+    let (report, _) =
+        run_line_trace(&config(&design, &[]), &design, &trace, asked, NoObserver, &|_| {}, &never).unwrap();
     let table = std::fs::read_to_string(&path).unwrap();
     let rows = table.lines().skip(1).map(|row| {
         let fields: Vec<&str> = row.split(',').collect();
@@ -254,8 +258,8 @@ fn interruption_is_heard_before_many_more_events() {
     let base = Arc::new(Filled { end: 1 << 30, line: [0; 64] });
     let cancel = AtomicBool::new(false);
     let events = |stop: Option<u64>| {
-        let driver =
-            Driver::new(&config.machine, &design, base.clone(), config.seed, (MediaWrites::default(), None)).unwrap();
+        let watched = ((MediaWrites::default(), None), NoObserver);
+        let driver = Driver::new(&config.machine, &design, base.clone(), config.seed, watched).unwrap();
         let mut run = Run::new(driver, &cancel);
         while stop.is_some_and(|events| run.driver.system.events() < events) {
             run.send(0, Some(0), Line(0), None).unwrap();
@@ -279,8 +283,9 @@ fn what_the_trace_says_is_written() {
     let mut reader = trace.reader().unwrap();
     let wanted: LineBytes = std::array::from_fn(|index| index as u8);
     assert_eq!(reader.next_access().unwrap().unwrap().bytes, Some(wanted));
-    let report =
-        run_line_trace(&config(&design, &[]), &design, &trace, 400, None, &|_| {}, &AtomicBool::new(false)).unwrap();
+    let never = AtomicBool::new(false);
+    let (report, _) =
+        run_line_trace(&config(&design, &[]), &design, &trace, (400, None), NoObserver, &|_| {}, &never).unwrap();
     assert_eq!((report.reads, report.writes, report.trace_clock_mhz), (1, 1, 400));
 }
 
@@ -329,17 +334,17 @@ fn replay_takes_a_trace_of_lines_and_nothing_else_does() {
     let sentences = [
         replay(json!([run("secpm"), {"design": "secpm", "workload": "btree"}])).unwrap_err().to_string(),
         replay(json!([{"design": "secpm", "workload": name, "trace_clock_mhz": 0}])).unwrap_err().to_string(),
-        api::run_many(&json!({"runs": [program]}).to_string(), 1, progress, &cancel).unwrap_err().to_string(),
+        replay(json!([{"design": "secpm", "workload": "btree"}, program.clone()])).unwrap_err().to_string(),
         api::crash(&program.to_string(), progress, &cancel).unwrap_err().to_string(),
     ];
     std::fs::remove_file(&path).unwrap();
     assert!(
-        sentences[0].ends_with("traces of memory lines and traces of programs cannot be replayed together"),
+        sentences[0].ends_with("programs and traces of memory lines cannot be simulated together"),
         "{}",
         sentences[0]
     );
     assert_eq!(sentences[1], "trace_clock_mhz: 0 is not from 1 to 1000000");
     for sentence in &sentences[2..] {
-        assert!(sentence.ends_with("has memory lines and no program: only replay takes it"), "{sentence}");
+        assert!(sentence.ends_with("has memory lines and no program: only runs take it, and only alone"), "{sentence}");
     }
 }
