@@ -251,6 +251,14 @@ soak: engine ## Drive the memory of each design with $(CLIENT_CASES) random sequ
 	PROPTEST_CASES=$(CLIENT_CASES) cargo test $(TEST_ENGINE) -- embed_random controller_values counter_atomicity durable_counters settings_of_the_controller
 	$(BIN)/python tests/soak.py --minutes $(MINUTES) --fuzz-seconds $(FUZZ_SECONDS)
 
+.PHONY: soak-proofs
+soak-proofs: engine ## Prove the designs that must hold over every program of 6 operations over 3 lines, for $(MINUTES) minutes; it resumes from $(OUT)/.
+	$(BIN)/python tests/long_proofs.py --minutes $(MINUTES) --store $(OUT)/long-proofs.jsonl
+
+.PHONY: lattice
+lattice: engine ## Repeat the order of designs over small programs: tables and pictures of docs/lattice.md.
+	$(BIN)/python tests/lattice.py
+
 .PHONY: mutants
 mutants: ## Change the engine in one place after another and see its tests fail, which takes hours; PART=K/N: which part of all.
 	$(PYTHON) tests/mutants.py --part $(PART) $(MUTANTS)

@@ -23,7 +23,7 @@ from counterpoint import _engine
 
 ROOT = Path(__file__).parents[1]
 _WRITTEN = "Written by `make contract` from the options in crates/engine/src/api/request/options.rs; do not edit."
-_SUBJECT = ("design", "workload", "trace")
+_SUBJECT = ("design", "other", "workload", "trace")
 """What a call is about, which no type of options has."""
 
 
@@ -157,6 +157,13 @@ GROUPS = (
         "prove",
         "The options of `prove`: those of `MachineOptions`, and these.",
         "`cp.prove`",
+        "MachineOptions",
+    ),
+    Group(
+        "DistinguishOptions",
+        "distinguish",
+        "The options of `distinguish`: those of `MachineOptions`, and these.",
+        "`cp.distinguish`",
         "MachineOptions",
     ),
     Group("RecoveryOptions", "recovery", "The options of `recovery`.", "`cp.recovery`", but=("measure",)),

@@ -21,11 +21,12 @@ from rich.console import Console, RenderableType
 import contract
 import counterpoint as cp
 import file_tables
+import lattice
 import page_tables
 import proof_tables
 import report_types
 import tutorial
-from counterpoint.cli import app, crash_table
+from counterpoint.cli import app, crash_table, distinction_table
 from counterpoint.cli.crash_table import explained
 from counterpoint.contract.results import Crash, Violation
 
@@ -184,6 +185,16 @@ def _printed(*parts: RenderableType) -> list[str]:
     return [line.rstrip() for line in told.getvalue().rstrip().splitlines()]
 
 
+DISTINGUISHED = ("secpm", "write-through")
+"""The designs that docs/distinguish.md compares."""
+
+
+def distinction_shown() -> str:
+    """The comparison of docs/distinguish.md as a terminal shows it."""
+    shown = _printed(distinction_table.distinction(cp.distinguish(*DISTINGUISHED, lines=1)))
+    return "```console\n" + "".join(f"{line}\n" for line in shown) + "```\n"
+
+
 WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
     ("README.md", "crash"): crash_shown,
     ("docs/crash.md", "violation"): violation_explained,
@@ -212,10 +223,14 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
             ("crash-legal-states", "nested", "NestedRecoveries"),
             ("crash", "shrunk", "Shrunk"),
             ("proof", "keys", "Proof"),
+            ("distinguish", "keys", "Distinction"),
+            ("distinguish", "row-keys", "Difference"),
+            ("distinguish", "outcome-keys", "DesignOutcome"),
         )
     },
     ("docs/integrity.md", "battery"): page_tables.battery,
     ("docs/litmus.md", "counters-before-data"): page_tables.counters_before_data,
+    ("docs/distinguish.md", "example"): distinction_shown,
     ("docs/proof.md", "places"): proof_tables.places,
     ("docs/proof.md", "timings"): proof_tables.timings,
     ("docs/wear.md", "leveling"): page_tables.leveling,
@@ -229,6 +244,11 @@ LONG: Mapping[tuple[str, str], Callable[[], str]] = {
     ("docs/integrity.md", "means"): page_tables.means,
     ("docs/proof.md", "proofs"): proof_tables.proofs,
     ("docs/proof.md", "faults"): proof_tables.faults,
+    **{
+        ("docs/lattice.md", f"{name}-{part}"): partial(text, name)
+        for name in lattice.BOUNDS
+        for part, text in lattice.PARTS.items()
+    },
     ("docs/optane.md", "claims"): page_tables.module_claims,
     ("docs/optane.md", "designs"): page_tables.module_designs,
 }

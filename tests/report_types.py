@@ -49,7 +49,9 @@ MODULES = (
     ),
     Module("lines", "What the replay of a trace of memory lines measured. Durations are in ns.", ("LineRun",)),
     Module("verdicts", "The auditors' verdicts on crashes.", ("Crash",)),
-    Module("proofs", "Verdicts over all small programs.", ("Proof",)),
+    Module(
+        "proofs", "Verdicts over all small programs, and where two designs differ on them.", ("Proof", "Distinction")
+    ),
     Module(
         "catalogue",
         "What there is: designs, workloads, machines, and mechanisms that can be switched off.",
@@ -61,7 +63,7 @@ MODULES = (
 
 _PARTS = {("Run", "stats"): "Stats"}
 """Figures of a document that have a type of their own, without a key of their own in it."""
-_DOCUMENTS = frozenset({"Run", "LineRun", "Crash", "Proof", "Check", "RecoveryCost"})
+_DOCUMENTS = frozenset({"Run", "LineRun", "Crash", "Proof", "Distinction", "Check", "RecoveryCost"})
 """The types that keep the document that they were made from."""
 
 

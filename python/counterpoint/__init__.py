@@ -24,6 +24,8 @@ its answers Python types::
 
     cp.prove("secpm", operations=3).holds
 
+    cp.distinguish("secpm", "write-through").differences
+
     cp.sweep("sweep.toml").frame()
 
 This face has what is called. Types of results are in `counterpoint.contract.results`, types of options in
@@ -77,7 +79,7 @@ if TYPE_CHECKING:
     from .verbs.lines import is_line_trace, replay_lines
     from .verbs.litmus_suite import litmus, litmus_tests
     from .verbs.over_time import over_time
-    from .verbs.proofs import prove
+    from .verbs.proofs import distinguish, prove
     from .verbs.recorder import record
     from .verbs.recoveries import recovery
     from .verbs.version import __version__
@@ -124,7 +126,7 @@ else:
             "verbs.lines": ("is_line_trace", "replay_lines"),
             "verbs.litmus_suite": ("litmus", "litmus_tests"),
             "verbs.over_time": ("over_time",),
-            "verbs.proofs": ("prove",),
+            "verbs.proofs": ("distinguish", "prove"),
             "verbs.recorder": ("record",),
             "verbs.recoveries": ("recovery",),
             "verbs.version": ("__version__",),
@@ -149,6 +151,7 @@ __all__ = [
     "design_file",
     "design_parts",
     "designs",
+    "distinguish",
     "engine_build",
     "explain",
     "faults",

@@ -117,8 +117,8 @@ _DEFAULTS: dict[str, Callable[[], str]] = {
         f"default {_constant('legal_states/explorer.rs', 'STATES_PER_POINT')}, of a recorded program "
         f"{_constant('recorded_states/explore.rs', 'STATES_PER_POINT')} memories"
     ),
-    "--operations": lambda: f"default {_constant('api/prove.rs', 'OPERATIONS')}",
-    "--lines": lambda: f"default {_constant('api/prove.rs', 'LINES')}",
+    "--operations": lambda: f"default {_constant('api/small.rs', 'OPERATIONS')}",
+    "--lines": lambda: f"default {_constant('api/small.rs', 'LINES')}",
     "--schedules": lambda: f"default {_constant('api/crash.rs', 'SCHEDULES')}",
     "--recover-timeout": lambda: f"default {_constant('user_recovery/mod.rs', 'TIMEOUT_SECONDS')}",
     "--seeds": lambda: f"default {reproduce.SEEDS}, with --quick 1",

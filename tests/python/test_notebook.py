@@ -72,6 +72,13 @@ def test_a_sweep_is_its_points_and_its_first_chart(monkeypatch: pytest.MonkeyPat
     assert len(places) == 25
 
 
+def test_a_proof_and_a_distinction_are_tables_of_programs() -> None:
+    proof = cp.prove("write-back", operations=2, lines=1, timings=["machine"])
+    found = cp.distinguish("write-back", "secpm", operations=1, lines=1, timings=["machine"])
+    assert "nt-store A" in _shown(proof) and "does not hold" in _shown(proof)
+    assert "first-fails" in _shown(found) and "they differ" in _shown(found) and "<svg" not in _shown(found)
+
+
 def test_what_is_no_result_is_not_shown() -> None:
     with pytest.raises(TypeError, match="str is no result"):
         notebook.html("x")
@@ -86,6 +93,7 @@ def test_what_is_no_result_is_not_shown() -> None:
         (cp.crash, options.CrashOptions),
         (cp.check, options.CheckOptions),
         (cp.prove, options.ProveOptions),
+        (cp.distinguish, options.DistinguishOptions),
         (cp.scene, options.SceneOptions),
         (cp.run_matrix, options.CommonOptions),
         (cp.compare, options.CommonOptions),

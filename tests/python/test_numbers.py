@@ -19,6 +19,7 @@ _CALLS = {
     "compare": ["compare", "-d", "secpm", "-w", "btree", *_SMALL],
     "crash": ["crash", "secpm", "trace.log", "--machine", "small", "--recover", "true {pool}"],
     "prove": ["prove", "secpm", "--operations", "1"],
+    "distinguish": ["distinguish", "secpm", "write-back", "--operations", "1"],
     "annotations": ["annotations", "sca", "btree", *_SMALL],
     "check": ["check", "trace.log", "-d", "secpm", "--machine", "small"],
     "replay": ["replay", "trace.log", "-d", "secpm", "--machine", "small"],
@@ -46,7 +47,7 @@ _BAD: dict[str | None, tuple[str, ...]] = {
     "PATH.TO.KEY=VALUE": ("no.such=1", "controller.wpq_entries=x"),
     **dict.fromkeys(
         (
-            *(None, "NAME", "DESIGN", "FAULT", "ATTACK", "TEXT", "OPERATION", "LINES", "TIMING"),
+            *(None, "NAME", "DESIGN", "FAULT", "ATTACK", "TEXT", "OPERATION", "LINES", "TIMING", "FORM", "PROGRAM"),
             *("schedule|schedules|legal", "dramsim3|ramulator|champsim"),
         ),
         ("no-such",),

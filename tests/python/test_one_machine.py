@@ -38,7 +38,7 @@ GOALS: dict[str, Any] = {
     "references": DESIGNS[1:],
 }
 
-SEVERAL = {"compare", "replay", "recovery", "litmus", "sweep", "search", "explain", "report"}
+SEVERAL = {"compare", "replay", "recovery", "litmus", "sweep", "search", "explain", "report", "distinguish"}
 """Commands whose tables and pages have several designs; a test below is about each."""
 
 OF_A_PAPER = {"reproduce", "calibrate"}

@@ -124,10 +124,11 @@ def test_every_name_of_a_lazy_package_is_there(package: ModuleType) -> None:
 def test_the_face_has_what_a_user_calls() -> None:
     types = ["Crash", "EngineError", "InputError", "Interrupted", "Run", "Store"]
     calls = (
-        "annotations calibrate check cite compare crash design design_file design_parts designs engine_build "
-        "explain faults frame is_line_trace litmus litmus_tests machines over_time parts probes prove record recovery "
-        "replay replay_lines reproduce resolve run run_matrix scene search sweep workloads write_crash_page "
-        "write_figures write_line_page write_report write_reproduction write_search_page write_sweep_page"
+        "annotations calibrate check cite compare crash design design_file design_parts designs distinguish "
+        "engine_build explain faults frame is_line_trace litmus litmus_tests machines over_time parts probes prove "
+        "record recovery replay replay_lines reproduce resolve run run_matrix scene search sweep workloads "
+        "write_crash_page write_figures write_line_page write_report write_reproduction write_search_page "
+        "write_sweep_page"
     )
     assert dir(cp) == [*types, "__version__", *calls.split()]
     page = (Path(__file__).parents[2] / "docs/python.md").read_text()

@@ -126,6 +126,13 @@ fn prove(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult
     drive::drive(py, progress, |report, cancel| api::prove(request, report, cancel))
 }
 
+/// Runs every small program on two designs, and returns the smallest on which they differ.
+#[pyfunction]
+#[pyo3(signature = (request, progress=None))]
+fn distinguish(py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    drive::drive(py, progress, |report, cancel| api::distinguish(request, report, cancel))
+}
+
 /// Checks a recorded program without its recovery.
 #[pyfunction]
 #[pyo3(signature = (request, progress=None))]
@@ -172,6 +179,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(crash, module)?)?;
     module.add_function(wrap_pyfunction!(prove, module)?)?;
+    module.add_function(wrap_pyfunction!(distinguish, module)?)?;
     module.add_function(wrap_pyfunction!(scene, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(recovery, module)?)?;

@@ -44,6 +44,7 @@ class Program(Group):
         "Crash and attack them": {
             "crash": Place("crash", "crash", "crash secpm btree --out out"),
             "prove": Place("prove", "prove", "prove secpm --operations 3"),
+            "distinguish": Place("distinguish", "distinguish", "distinguish secpm write-through --lines 1"),
             "annotations": Place("annotations", "check", "annotations sca btree"),
             "litmus": Place("litmus", "litmus", "litmus torn-pair"),
             "recovery": Place("recovery", "recovery", "recovery osiris strict --memory 1TiB"),

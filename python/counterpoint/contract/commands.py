@@ -38,20 +38,34 @@ def with_check_commands(report: Mapping[str, Any]) -> dict[str, Any]:
     return {**report, "not_checked": [not_checked(one) for one in report["not_checked"]]}
 
 
-def crash_command(request: Mapping[str, Any]) -> str:
-    """The command line for the engine's request of a crash run."""
+def crash_command(request: Mapping[str, Any], verb: str = "crash") -> str:
+    """The command line for the engine's request of a crash run, or of a run that has the same options."""
     options = [(name, request[name]) for name in TYPED if name in request]
     once = ("nested_depth", 1)
     shown = [("nested", True) if option == once else option for option in options]
     # What watches is found again where the command is typed.
     shown = [(name, bool(value) if name == "watch_reads" else value) for name, value in shown]
-    return command("crash", request["design"], request["workload"], shown)
+    return command(verb, request["design"], request["workload"], shown)
 
 
 def with_proof_commands(report: Mapping[str, Any]) -> dict[str, Any]:
     """The engine's report of a proof, with a command instead of each request that shows a violation."""
     found = [{**one, "reproduce": crash_command(one["reproduce"])} for one in report["counterexamples"]]
     return {**report, "counterexamples": found}
+
+
+def with_distinction_commands(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's report of two designs, with a command instead of each request that shows what one of them does."""
+
+    def shown(found: Mapping[str, Any]) -> dict[str, Any]:
+        verb = "run" if found["differs"] == "writes" else "crash"
+        sides = {side: found[side] for side in ("first", "second")}
+        return {
+            **found,
+            **{side: {**one, "reproduce": crash_command(one["reproduce"], verb)} for side, one in sides.items()},
+        }
+
+    return {**report, "differences": [shown(found) for found in report["differences"]]}
 
 
 def with_commands(report: Mapping[str, Any]) -> dict[str, Any]:

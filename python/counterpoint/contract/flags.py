@@ -91,11 +91,30 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
         "ATTACK",
         "Attack the media, while power is off and while the machine runs: all, or a kind; repeatable.",
     ),
+    "forms": (
+        "names",
+        "--form",
+        "FORM",
+        "Only programs that designs of this form run, too, as in 'annotated'; repeatable.",
+    ),
+    "beginning": (
+        "name",
+        "--begin",
+        "PROGRAM",
+        "Only programs that begin with these operations, as in 'store A; clwb A'.",
+    ),
+    "all_failing": ("flag", "--all-failing", None, "List every program that fails in the JSON document."),
     "workers": (
         "count",
         "--workers",
         "N",
         "Threads that judge attacks and failures of recovery; 0 (default) is one per processor.",
+    ),
+    "other_variant": (
+        "variant",
+        "--other-variant",
+        None,
+        "The reading of the second design; default that of the first.",
     ),
     "memory": (
         "sizes",

@@ -204,6 +204,9 @@ class ProveOptions(MachineOptions, total=False):
         nested: also cut power again after each step of the recovery from every distinct state.
         fault: the name of a mechanism of the design to switch off, one of `faults()`.
         attack: what an attacker does to the media: names of attacks, or `"all"`.
+        forms: names of forms of programs: only programs that designs of these forms can run, too.
+        beginning: only programs that begin with these operations, as in `"store A; clwb A"`.
+        all_failing: list every program that fails, and not only the smallest for each rule.
         workers: how many programs are judged at a time, at most one for each processor; 0 (default) is one for each.
             The verdict does not depend on it.
     """
@@ -215,6 +218,38 @@ class ProveOptions(MachineOptions, total=False):
     timings: Annotated[Iterable[str] | None, check_names]
     nested: Annotated[bool, flag]
     fault: Annotated[str | None, check_name]
+    attack: Annotated[Iterable[str] | None, check_names]
+    forms: Annotated[Iterable[str] | None, check_names]
+    beginning: Annotated[str | None, check_name]
+    all_failing: Annotated[bool, flag]
+    workers: Annotated[int | None, count]
+
+
+class DistinguishOptions(MachineOptions, total=False):
+    """The options of `distinguish`: those of `MachineOptions`, and these.
+
+    Attributes:
+        other_variant: the reading of the second design, if it is not that of the first one: `"hardened"` or
+            `"published"`.
+        operations: most operations of a program, 1 to 12; default 3.
+        lines: most lines of a program, 1 to 4; default 2.
+        steps: names of the operations that programs have, as in `"store"`; default all that programs of both designs
+            use.
+        places: groups of lines that programs use, as in `"AB"`, instead of those that are usual for `lines`.
+        timings: names of the timings under which each program is run; default all.
+        nested: also cut power again after each step of the recovery from every distinct state.
+        attack: what an attacker does to the media: names of attacks, or `"all"`.
+        workers: how many programs are judged at a time, at most one for each processor; 0 (default) is one for each.
+            The result does not depend on it.
+    """
+
+    other_variant: Annotated[Variant | None, check_name]
+    operations: Annotated[int | None, count]
+    lines: Annotated[int | None, count]
+    steps: Annotated[Iterable[str] | None, check_names]
+    places: Annotated[Iterable[str] | None, check_names]
+    timings: Annotated[Iterable[str] | None, check_names]
+    nested: Annotated[bool, flag]
     attack: Annotated[Iterable[str] | None, check_names]
     workers: Annotated[int | None, count]
 

@@ -1,4 +1,4 @@
-"""Results in notebooks: a table and a picture of a run, a crash, a sweep or a search; see `system/shown.py`."""
+"""Results in notebooks: a table, and a picture of a run, a crash, a sweep or a search; see `system/shown.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 import vl_convert
 
-from ..contract.results import Crash, Run
+from ..contract.results import Crash, Distinction, Proof, Run
 from ..papers.model import Mark
 from ..runs.store import Store
 from ..runs.sweeps import SweepReport
@@ -162,6 +162,40 @@ def _violations(crash: Crash) -> figures.Spec | None:
     height = 26 * len({place["rule"] for place in places})
     return column.on_white(
         [{"data": {"values": places}, "mark": mark, "encoding": {"x": x, "y": y}, "width": _WIDTH, "height": height}]
+    )
+
+
+@_view.register
+def _(proof: Proof) -> _View:
+    verdict = {True: "holds", False: "does not hold", None: "no verdict"}[proof.holds]
+    programs = f"{units.count_of(proof.programs, 'program')} of up to {proof.operations} operations"
+    rows = [[one.rule, one.program, one.timing, units.number(one.programs)] for one in proof.counterexamples]
+    head = ["rule", "smallest program that fails", "timing", "programs that break it"]
+    return _View(
+        f"{proof.design} ({proof.variant}) over {programs}: {verdict}",
+        f"machine {units.name_of(proof.machine)}, seed {proof.seed}; {units.number(proof.failing)} programs fail",
+        [proof.coverage],
+        head if rows else [],
+        rows,
+        None,
+        "",
+    )
+
+
+@_view.register
+def _(found: Distinction) -> _View:
+    verdict = {True: "they differ", False: "no difference", None: "no difference so far"}[found.differ]
+    programs = f"{units.count_of(found.programs, 'program')} of up to {found.operations} operations"
+    rows = [[one.differs, one.program, one.timing, units.number(one.programs)] for one in found.differences]
+    head = ["difference", "smallest program", "timing", "programs that differ so"]
+    return _View(
+        f"{found.design.design} ({found.design.variant}) and {found.other.design} ({found.other.variant}): {verdict}",
+        f"{programs}, machine {units.name_of(found.machine)}, seed {found.seed}",
+        [found.coverage],
+        head if rows else [],
+        rows,
+        None,
+        "",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..contract.results import Crash, LineRun, Proof, Run
+    from ..contract.results import Crash, Distinction, LineRun, Proof, Run
     from ..runs.sweeps import SweepReport
     from ..verbs.annotation_checks import Annotations
     from ..verbs.litmus_suite import LitmusReport
@@ -22,6 +22,7 @@ class Interrupted(KeyboardInterrupt):
         annotations: for a check of annotations, the verdicts over those that were finished.
         litmus: for litmus tests, the report over the rows that were finished.
         proof: for a proof, the verdict over the programs that were judged.
+        distinction: for a comparison of two designs, the differences on the programs that were judged.
         sweep: for a sweep, the report so far; what was finished is in its store.
     """
 
@@ -34,6 +35,7 @@ class Interrupted(KeyboardInterrupt):
         sweep: SweepReport | None = None,
         lines: Sequence[LineRun] = (),
         proof: Proof | None = None,
+        distinction: Distinction | None = None,
     ) -> None:
         """Keeps what was finished."""
         super().__init__("interrupted")
@@ -44,3 +46,4 @@ class Interrupted(KeyboardInterrupt):
         self.sweep = sweep
         self.lines = list(lines)
         self.proof = proof
+        self.distinction = distinction

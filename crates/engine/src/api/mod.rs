@@ -2,13 +2,14 @@
 //! nothing starts that is not completely described.
 //!
 //! ```text
-//! request (what may be asked, by kind) -> runs | lines | crash | prove | check | recovery -> report
+//! request (what may be asked, by kind) -> runs | lines | crash | prove | distinguish | check | recovery -> report
 //! ```
 
 mod budget;
 mod catalogue;
 mod check;
 mod crash;
+mod distinguish;
 mod lines;
 mod marks;
 mod named;
@@ -17,6 +18,7 @@ mod recovery;
 mod reports;
 mod request;
 mod runs;
+mod small;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +37,7 @@ pub use crate::run::Session;
 pub use catalogue::describe;
 pub use check::{annotations, check};
 pub use crash::{crash, scene};
+pub use distinguish::distinguish;
 pub use lines::trace_kind;
 pub use prove::prove;
 pub use recovery::recovery;

@@ -5,7 +5,7 @@ use crate::check::CheckReport;
 use crate::config;
 use crate::crash::CrashReport;
 use crate::design;
-use crate::prove::ProofReport;
+use crate::prove::{DistinctionReport, ProofReport};
 use crate::recovery_cost::CostReport;
 use crate::run::LineReport;
 use crate::stats::{RunReport, Stats};
@@ -22,6 +22,7 @@ pub fn report_schemas() -> String {
         "Stats": schema::<Stats>(),
         "Crash": schema::<CrashReport>(),
         "Proof": schema::<ProofReport>(),
+        "Distinction": schema::<DistinctionReport>(),
         "Check": schema::<CheckReport>(),
         "RecoveryCost": schema::<CostReport>(),
         "LineRun": schema::<LineReport>(),

@@ -5,16 +5,19 @@ use super::attack::Attacker;
 use super::audited::{Audited, audited};
 use super::region::RegionEvents;
 use super::report::Recoveries;
-use super::{CrashReport, CrashRun, Disturbance, Exercised, Exploration, Explorer, Judgement, KnownStates, Names};
+use super::{
+    CrashReport, CrashRun, Disturbance, Exercised, Exploration, Explorer, Judgement, KnownStates, Names, ShownLines,
+};
 use crate::assembly::System;
 use crate::attribution::{places, wrappers_and};
 use crate::config::{ReadVerification, RunConfig};
 use crate::kernel::{ConfigError, Failure};
-use crate::message::Observer;
+use crate::message::{Line, Observer};
 use crate::parts::Design;
 use crate::power::{Losses, PowerLoss, Survivors};
 use crate::run::{Bases, Source, Watch};
 use crate::user_recovery::OwnRecovery;
+use serde::Serialize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +40,41 @@ pub struct CrashCase<'a> {
     pub cancel: &'a AtomicBool,
 }
 
+/// The number of lines that a run has written to memory by its end, when the queues have been written out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Written {
+    /// Data lines.
+    pub data: u64,
+    /// Lines of the log that hardware writes.
+    pub log: u64,
+    /// Counter blocks.
+    pub counters: u64,
+    /// Lines of MACs.
+    pub macs: u64,
+    /// Nodes of the integrity tree.
+    pub tree: u64,
+    /// Lines of the shadow table.
+    pub table: u64,
+}
+
+/// What else of an exploration somebody wants to know.
+#[derive(Default)]
+pub struct Kept {
+    /// The lines whose contents after each boot are kept.
+    pub lines: Vec<Line>,
+    /// What boots show of them, each once, with the first event after which a power failure leaves it; in that order.
+    pub states: Vec<(u64, ShownLines)>,
+    /// What the run has written.
+    pub written: Written,
+}
+
 impl CrashCase<'_> {
+    /// Explores the power failures that `exploration` describes, and keeps what `kept` asks for.
+    pub fn explore_keeping(&self, exploration: &Exploration, kept: &mut Kept) -> Result<CrashReport, Failure> {
+        let report = self.explore_schedule(exploration, None, &mut KnownStates::default(), Some(kept))?;
+        Ok(self.named(report))
+    }
+
     /// Explores the power failures that `exploration` describes.
     pub fn explore(&self, exploration: &Exploration) -> Result<CrashReport, Failure> {
         self.explore_recovered(exploration, None)
@@ -50,7 +87,8 @@ impl CrashCase<'_> {
         exploration: &Exploration,
         recovery: Option<&mut OwnRecovery>,
     ) -> Result<CrashReport, Failure> {
-        self.explore_schedule(exploration, recovery, &mut KnownStates::default()).map(|report| self.named(report))
+        let report = self.explore_schedule(exploration, recovery, &mut KnownStates::default(), None)?;
+        Ok(self.named(report))
     }
 
     /// Explores the power failures of `schedules` schedules, the first of which is undisturbed. A state that an earlier
@@ -77,7 +115,7 @@ impl CrashCase<'_> {
                 }
             };
             let case = CrashCase { progress: &share, ..*self };
-            let outcome = case.explore_schedule(&exploration, recovery.as_deref_mut(), &mut known);
+            let outcome = case.explore_schedule(&exploration, recovery.as_deref_mut(), &mut known, None);
             all = Some(match (all, outcome) {
                 (None, report) => report?,
                 (Some(before), Ok(report)) => before.and(report),
@@ -95,12 +133,13 @@ impl CrashCase<'_> {
         Ok(self.named(all.expect("at least one schedule").over_schedules(explored)))
     }
 
-    /// Explores one schedule. `known` has the states of other runs; this run adds its own.
+    /// Explores one schedule. `known` has the states of other runs; this run adds its own. `kept` gets what it asks for.
     fn explore_schedule(
         &self,
         exploration: &Exploration,
         recovery: Option<&mut OwnRecovery>,
         known: &mut KnownStates,
+        kept: Option<&mut Kept>,
     ) -> Result<CrashReport, Failure> {
         check_crashable(self.config, self.design)?;
         let bases = Bases::default();
@@ -128,6 +167,9 @@ impl CrashCase<'_> {
             .stop_after(exploration.stop_after)
             .watches_places(self.source.watches_sites())
             .interrupted_by(self.cancel);
+        if let Some(kept) = &kept {
+            explorer = explorer.shows(&kept.lines);
+        }
         if let Some(recovery) = recovery {
             recovery.rewind()?;
             explorer = explorer.recovered_by(recovery, job.base.end());
@@ -141,6 +183,10 @@ impl CrashCase<'_> {
             }
         } else {
             self.source.verdict()?;
+        }
+        if let Some(kept) = kept {
+            kept.states = system.observer.take_shown();
+            kept.written = written(&mut system);
         }
         let exercised = exercised(&mut system);
         let report = system.observer.report(CrashRun {
@@ -185,6 +231,7 @@ impl CrashCase<'_> {
                 let judged = with_survivors(system, &mut losses, Explorer::judge);
                 outcome = judged.map(|Judgement { events, .. }| watch.spend(events));
             }
+            system.observer.note_shown();
             if outcome.is_err() || system.observer.stopped() || system.observer.has_left() {
                 return ControlFlow::Break(());
             }
@@ -273,6 +320,18 @@ pub(crate) fn exercised<O: Observer>(system: &mut System<O>) -> Exercised {
         counter_misses: stats.counter_misses,
         wpq_full: stats.full_events,
         reencryptions: stats.reencryptions,
+    }
+}
+
+fn written<O: Observer>(system: &mut System<O>) -> Written {
+    let stats = system.controller.stats(system.queue.now());
+    Written {
+        data: stats.data_writes,
+        log: stats.log_writes,
+        counters: stats.counter_writes,
+        macs: stats.mac_writes,
+        tree: stats.tree_writes,
+        table: stats.table_writes,
     }
 }
 

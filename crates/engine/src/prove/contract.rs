@@ -12,9 +12,9 @@ fn line_of(step: Step) -> Line {
 }
 
 /// Whether `steps`, all but the last of which are known to be worth trying, are the beginning of programs that are. Left out
-/// are programs that break the contract of `form`, and those with an operation that has nothing to do: a first operation other
+/// are programs that break the contract of one of `forms`, and those with an operation that has nothing to do: a first operation other
 /// than a store, a load or `tx-begin`, or a fence after a fence.
-pub(super) fn begins(steps: &[Step], form: ProgramForm) -> bool {
+pub(super) fn begins(steps: &[Step], forms: &[ProgramForm]) -> bool {
     let Some((last, before)) = steps.split_last() else { return true };
     let fence = |kind: StepKind| matches!(kind, StepKind::Sfence | StepKind::Mfence);
     if before.is_empty() && !(last.kind.stores() || matches!(last.kind, StepKind::Load | StepKind::TxBegin)) {
@@ -23,11 +23,12 @@ pub(super) fn begins(steps: &[Step], form: ProgramForm) -> bool {
     if fence(last.kind) && before.last().is_some_and(|step| fence(step.kind)) {
         return false;
     }
-    match form {
-        ProgramForm::Annotated if fence(last.kind) => !owes_counters(before),
+    forms.iter().all(|form| match form {
+        // The end of a transaction stands for a fence where programs are annotated.
+        ProgramForm::Annotated if fence(last.kind) || last.kind == StepKind::TxEnd => !owes_counters(before),
         ProgramForm::HardwareLogged => keeps_transactions(before, *last),
         _ => true,
-    }
+    })
 }
 
 /// Whether `steps` are worth trying as a whole program: something is stored, and the end is not the begin of something.

@@ -5,14 +5,21 @@
 //! ```text
 //! Space (operations, lines) -> programs, the shortest first -> each x Timing -> CrashCase -> Tally
 //!   -> Proof: it holds for all of them, or the smallest program of each rule that is broken
+//!   -> Distinction: the smallest programs on which two designs differ
 //! ```
 
 mod contract;
+mod difference;
+mod distinguish;
 mod proof;
 mod report;
 mod space;
+mod states;
 mod timing;
+mod walk;
 
+pub use difference::{Differs, DistinctionReport};
+pub use distinguish::{Distinguishing, Pair};
 pub use proof::{Case, Proving};
 pub use report::ProofReport;
 pub use space::{Space, SpaceNames};

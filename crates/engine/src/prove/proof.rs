@@ -1,22 +1,20 @@
-//! The search: all programs of a space under each timing, the shortest first.
+//! The proof: all programs of a space under each timing, the shortest first.
 
-use super::report::{CounterExample, LengthTally, PlaceUsed, ProofHost, ProofReport, TimingUsed};
+use super::report::{CounterExample, FailingProgram, LengthTally, PlaceUsed, ProofHost, ProofReport, TimingUsed};
 use super::space::Space;
 use super::timing::{TIMINGS, Timing};
+use super::walk::walk;
 use crate::audit::Rule;
 use crate::config::RunConfig;
-use crate::crash::{CrashCase, Exercised, Exploration};
-use crate::kernel::{Failure, workers};
+use crate::crash::{CrashCase, CrashReport, Exercised, Exploration, Kept};
+use crate::kernel::Failure;
+use crate::message::ProgramForm;
 use crate::parts::Design;
 use crate::run::Source;
 use crate::stats::per_second;
-use crate::workload::litmus::{Evicting, PLACES, Step};
-use std::ops::ControlFlow;
+use crate::workload::litmus::{Evicting, Litmus, PLACES, Step};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-
-/// Programs that are judged before their verdicts are put together.
-const AT_A_TIME: usize = 1 << 10;
 
 /// The design and the machine of one timing.
 pub struct Case {
@@ -26,6 +24,30 @@ pub struct Case {
     pub config: RunConfig,
     /// The design, which may have a seeded fault.
     pub design: Design,
+}
+
+impl Case {
+    /// Runs `steps` with the power failures that `exploration` describes, and keeps what `kept` asks for.
+    pub(super) fn explore(
+        &self,
+        steps: &[Step],
+        exploration: &Exploration,
+        kept: Option<&mut Kept>,
+        cancel: &AtomicBool,
+    ) -> Result<CrashReport, Failure> {
+        if cancel.load(Ordering::Relaxed) {
+            return Err(Failure::Cancelled);
+        }
+        let Self { timing, config, design } = self;
+        let source = Source::Litmus(timing.program(steps), design.form, Evicting::of(&config.machine));
+        let progress: &(dyn Fn(u64) + Sync) = &|_| {};
+        let case = CrashCase { config, design, source: &source, wrappers: &[], progress, cancel };
+        let report = match kept {
+            Some(kept) => case.explore_keeping(exploration, kept)?,
+            None => case.explore(exploration)?,
+        };
+        if report.interrupted { Err(Failure::Cancelled) } else { Ok(report) }
+    }
 }
 
 /// What is proven.
@@ -38,6 +60,8 @@ pub struct Proving<'a> {
     pub exploration: Exploration,
     /// Whether programs are judged on all threads of the pool that this thread belongs to.
     pub shared: bool,
+    /// Whether the report lists every program that fails.
+    pub lists: bool,
     /// Called with the number of programs judged since the last call.
     pub progress: &'a (dyn Fn(u64) + Sync),
     /// Set when the user interrupts.
@@ -71,6 +95,8 @@ struct Found {
     exercised: Exercised,
     counterexamples: Vec<CounterExample>,
     failing: Vec<u64>,
+    /// Every program that fails, if they are listed.
+    failures: Option<Vec<FailingProgram>>,
     internal_errors: Vec<String>,
 }
 
@@ -81,59 +107,32 @@ impl Proving<'_> {
     /// An interruption before the first program was judged, or a program that cannot be run.
     pub fn prove(&self) -> Result<ProofReport, Failure> {
         let started = Instant::now();
-        let mut found = Found { failing: vec![0; self.cases.len()], ..Found::default() };
-        let interrupted = match self.judge_all(&mut found) {
+        let failures = self.lists.then(Vec::new);
+        let mut found = Found { failing: vec![0; self.cases.len()], failures, ..Found::default() };
+        let judged = walk(
+            self.space,
+            self.shared,
+            |steps| self.judge(steps),
+            |steps, judged| found.add(steps, judged, self.cases),
+        );
+        let interrupted = match judged {
             Err(Failure::Cancelled) => true,
             outcome => outcome.map(|()| false)?,
         };
-        if interrupted && found.lengths.iter().all(|length| length.programs == 0) {
+        if interrupted && found.lengths.is_empty() {
             return Err(Failure::Cancelled);
         }
+        if !interrupted {
+            found.reach(self.space.operations);
+        }
         Ok(self.report(found, interrupted, started.elapsed().as_secs_f64()))
-    }
-
-    fn judge_all(&self, found: &mut Found) -> Result<(), Failure> {
-        for length in 1..=self.space.operations {
-            found.lengths.push(LengthTally { operations: length as u64, ..LengthTally::default() });
-            for group in &self.space.groups {
-                let (mut batch, mut outcome) = (Vec::with_capacity(AT_A_TIME), Ok(()));
-                let _ = self.space.programs(group, length, &mut |steps| {
-                    batch.push(steps.to_vec());
-                    if batch.len() == AT_A_TIME {
-                        outcome = self.judge_batch(&mut batch, found);
-                    }
-                    if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                });
-                outcome?;
-                self.judge_batch(&mut batch, found)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn judge_batch(&self, batch: &mut Vec<Vec<Step>>, found: &mut Found) -> Result<(), Failure> {
-        let judged = workers::map(self.shared, batch, |steps| self.judge(steps));
-        for (steps, judged) in batch.drain(..).zip(judged) {
-            found.add(&steps, judged?, self.cases);
-        }
-        Ok(())
     }
 
     /// Runs a program under each timing, with a power failure after each event.
     fn judge(&self, steps: &[Step]) -> Result<Judged, Failure> {
         let mut judged = Judged::default();
         for (number, case) in self.cases.iter().enumerate() {
-            if self.cancel.load(Ordering::Relaxed) {
-                return Err(Failure::Cancelled);
-            }
-            let Case { timing, config, design } = case;
-            let source = Source::Litmus(timing.program(steps), design.form, Evicting::of(&config.machine));
-            let progress: &(dyn Fn(u64) + Sync) = &|_| {};
-            let case = CrashCase { config, design, source: &source, wrappers: &[], progress, cancel: self.cancel };
-            let report = case.explore(&self.exploration)?;
-            if report.interrupted {
-                return Err(Failure::Cancelled);
-            }
+            let report = case.explore(steps, &self.exploration, None, self.cancel)?;
             judged.tally.crash_points += report.crash_points;
             judged.tally.nested_points += report.nested_points;
             judged.tally.distinct_states += report.distinct_states;
@@ -150,7 +149,7 @@ impl Proving<'_> {
                     });
                 }
             }
-            let program = timing.program(steps);
+            let program = case.timing.program(steps);
             judged.internal_errors.extend(report.internal_errors.iter().map(|error| format!("{program}: {error}")));
         }
         (self.progress)(1);
@@ -167,12 +166,6 @@ impl Proving<'_> {
             set: case.timing.sets(&case.design),
             failing: *failing,
         };
-        let used = |place: usize| self.space.groups.iter().any(|group| group.contains(&(place as u8)));
-        let place = |place: usize| PlaceUsed {
-            name: PLACES[place].name,
-            address: PLACES[place].line.address(),
-            meaning: PLACES[place].meaning,
-        };
         let broken = failing > 0 || !found.internal_errors.is_empty();
         ProofReport {
             schema: 1,
@@ -185,8 +178,9 @@ impl Proving<'_> {
             request: serde_json::Map::new(),
             holds: (broken || !interrupted).then_some(!broken),
             operations: self.space.operations as u64,
+            forms: self.space.forms.iter().map(|form| form.into()).collect(),
             steps: self.space.kinds.iter().map(|kind| kind.name()).collect(),
-            places: (0..PLACES.len()).filter(|place| used(*place)).map(place).collect(),
+            places: places_of(self.space),
             groups: self.space.groups.iter().map(|group| group_name(group)).collect(),
             timings: self.cases.iter().zip(&found.failing).map(timing).collect(),
             programs,
@@ -197,6 +191,7 @@ impl Proving<'_> {
             coverage: self.coverage(&found, programs),
             lengths: found.lengths,
             counterexamples: found.counterexamples,
+            failures: found.failures,
             exercised: found.exercised,
             interrupted,
             internal_errors: found.internal_errors,
@@ -212,6 +207,10 @@ impl Proving<'_> {
     fn coverage(&self, found: &Found, programs: u64) -> String {
         let Case { config, design, .. } = &self.cases[0];
         let timings: Vec<&str> = self.cases.iter().map(|case| case.timing.name).collect();
+        let begins = match &self.space.beginning[..] {
+            [] => String::new(),
+            steps => format!(" Only programs that begin with '{}' were tried.", Litmus { steps: steps.to_vec() }),
+        };
         let left = |timing: &&Timing| self.cases.iter().all(|case| case.timing.name != timing.name);
         let void: Vec<String> = TIMINGS
             .iter()
@@ -240,48 +239,76 @@ impl Proving<'_> {
         format!(
             "{programs} programs of up to {} operations, each under {} timings ({}), with a power failure after each event.{again} \
              These are not all orders in which the hardware may complete operations.{}{never} Programs that differ by \
-             interchangeable lines are one. Left out: programs that store nothing, that begin with an operation that finds \
-             nothing to do, or have a fence right after a fence{}.",
+             interchangeable lines are one.{begins} {}",
             self.space.operations,
             self.cases.len(),
             timings.join(", "),
             void.concat(),
-            contract_of(design),
+            left_out(&self.space.forms),
         )
     }
 }
 
-/// Which programs break the contract of a design, for the sentence on what was left out.
-fn contract_of(design: &Design) -> &'static str {
-    use crate::message::ProgramForm;
-    match design.form {
-        ProgramForm::Annotated => {
-            "; and those with a fence after a write-back whose counters no counter-writeback has written back"
-        }
-        ProgramForm::HardwareLogged => {
-            "; and those that store outside a transaction, or end one without flush-data of each line that it stores to"
-        }
-        ProgramForm::FlushFree => "; flushes, which programs of this design do not have",
-        ProgramForm::Plain => "",
+/// Which programs of these forms were left out, in a sentence.
+pub(super) fn left_out(forms: &[ProgramForm]) -> String {
+    let mut left = "Left out: programs that store nothing, that begin with an operation that finds nothing to do, or have a fence \
+                    right after a fence"
+        .to_owned();
+    if forms.contains(&ProgramForm::Annotated) {
+        left += "; and those with a fence after a write-back whose counters no counter-writeback has written back";
     }
+    if forms.contains(&ProgramForm::HardwareLogged) {
+        left += "; and those that store outside a transaction, or end one without flush-data of each line that it stores to";
+    }
+    if forms.iter().all(|form| *form == ProgramForm::FlushFree) {
+        left += "; flushes, which programs of this design do not have";
+    }
+    left + "."
 }
 
-fn group_name(group: &[u8]) -> String {
+/// The lines that the groups of a space have.
+pub(super) fn places_of(space: &Space) -> Vec<PlaceUsed> {
+    let used = |place: usize| space.groups.iter().any(|group| group.contains(&(place as u8)));
+    let place = |place: usize| PlaceUsed {
+        name: PLACES[place].name,
+        address: PLACES[place].line.address(),
+        meaning: PLACES[place].meaning,
+    };
+    (0..PLACES.len()).filter(|place| used(*place)).map(place).collect()
+}
+
+pub(super) fn group_name(group: &[u8]) -> String {
     group.iter().map(|place| PLACES[usize::from(*place)].name).collect()
 }
 
 impl Found {
+    /// Has a tally for each length up to `length`.
+    fn reach(&mut self, length: usize) {
+        while self.lengths.len() < length {
+            let operations = self.lengths.len() as u64 + 1;
+            self.lengths.push(LengthTally { operations, ..LengthTally::default() });
+        }
+    }
+
     /// Adds what `judged`, the program of `steps`, has shown.
     fn add(&mut self, steps: &[Step], judged: Judged, cases: &[Case]) {
-        let length = self.lengths.last_mut().expect("there is a length");
+        self.reach(steps.len());
+        let length = &mut self.lengths[steps.len() - 1];
         length.programs += 1;
         length.failing += u64::from(judged.failing.contains(&true));
         length.crash_points += judged.tally.crash_points;
         length.nested_points += judged.tally.nested_points;
         length.distinct_states += judged.tally.distinct_states;
         self.exercised = self.exercised.and(judged.exercised);
-        for (count, failing) in self.failing.iter_mut().zip(judged.failing) {
-            *count += u64::from(failing);
+        for (count, failing) in self.failing.iter_mut().zip(&judged.failing) {
+            *count += u64::from(*failing);
+        }
+        if let Some(failures) = self.failures.as_mut().filter(|_| judged.failing.contains(&true)) {
+            let under = cases.iter().zip(&judged.failing).filter(|(_, failing)| **failing);
+            failures.push(FailingProgram {
+                program: Litmus { steps: steps.to_vec() }.to_string(),
+                timings: under.map(|(case, _)| case.timing.name).collect(),
+            });
         }
         // The first tell what is wrong.
         self.internal_errors.extend(judged.internal_errors.into_iter().take(1));

@@ -71,6 +71,15 @@ pub struct CounterExample {
     pub reproduce: serde_json::Map<String, serde_json::Value>,
 }
 
+/// A program that fails, where all of them are listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct FailingProgram {
+    /// The program, without the waits that a timing may add.
+    pub program: String,
+    /// The timings under which it breaks a rule.
+    pub timings: Vec<&'static str>,
+}
+
 /// The cost of a proof.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ProofHost {
@@ -110,6 +119,8 @@ pub struct ProofReport {
     pub holds: Option<bool>,
     /// Most operations of a program.
     pub operations: u64,
+    /// The forms whose contracts programs keep to: that of the design, and those that were named.
+    pub forms: Vec<&'static str>,
     /// The operations that programs have.
     pub steps: Vec<&'static str>,
     /// The lines that programs have.
@@ -132,6 +143,8 @@ pub struct ProofReport {
     pub lengths: Vec<LengthTally>,
     /// The smallest program for each rule that is broken, the smallest of all first.
     pub counterexamples: Vec<CounterExample>,
+    /// Every program that fails, in the order in which programs are tried; null if they are not listed.
+    pub failures: Option<Vec<FailingProgram>>,
     /// What the runs exercised.
     pub exercised: Exercised,
     /// What was covered, and what was not, in sentences.

@@ -7,7 +7,7 @@ use super::contract;
 use crate::kernel::ConfigError;
 use crate::message::ProgramForm;
 use crate::parts::Design;
-use crate::workload::litmus::{PLACES, Step, StepKind};
+use crate::workload::litmus::{Litmus, PLACES, Step, StepKind};
 use std::ops::ControlFlow;
 use strum::VariantArray;
 
@@ -30,7 +30,10 @@ pub struct Space {
     pub kinds: Vec<StepKind>,
     /// The groups of lines.
     pub groups: Vec<Vec<u8>>,
-    form: ProgramForm,
+    /// The forms whose contracts programs keep to.
+    pub forms: Vec<ProgramForm>,
+    /// The operations with which each program begins.
+    pub beginning: Vec<Step>,
 }
 
 /// What of the operations and lines is named.
@@ -40,28 +43,34 @@ pub struct SpaceNames<'a> {
     pub kinds: &'a [String],
     /// Groups of lines, as in `AB`; none: those that are usual for the number of lines.
     pub groups: &'a [String],
+    /// Names of other forms: programs are those that designs of these forms run, too.
+    pub forms: &'a [String],
+    /// The operations with which each program begins, as the text of a program; empty: any.
+    pub beginning: &'a str,
 }
 
 impl Space {
-    /// Programs of `design` of at most so many operations over at most so many lines.
+    /// Programs that each of `designs` runs, of at most so many operations over at most so many lines.
     ///
     /// # Errors
     /// One sentence about a number or a name.
-    pub fn new(design: &Design, operations: u64, lines: u64, names: SpaceNames<'_>) -> Result<Self, ConfigError> {
+    pub fn new(designs: &[&Design], operations: u64, lines: u64, names: SpaceNames<'_>) -> Result<Self, ConfigError> {
         for (name, value, most) in [("operations", operations, OPERATIONS_MAX), ("lines", lines, LINES_MAX)] {
             if !(1..=most).contains(&value) {
                 return Err(ConfigError(format!("{name}: {value} is not from 1 to {most}")));
             }
         }
-        let form = design.form;
+        let mut forms: Vec<ProgramForm> = designs.iter().map(|design| design.form).collect();
+        forms.extend(names.forms.iter().map(|name| form_named(name)).collect::<Result<Vec<_>, _>>()?);
         let usual = |kind: StepKind| match kind {
             StepKind::Wait => false,
-            StepKind::EvictCounters => design.has_counter_cache(),
-            kind => kind.is_in(form),
+            StepKind::EvictCounters => designs.iter().any(|design| design.has_counter_cache()),
+            kind => kind.is_in_all(&forms),
         };
         let mut kinds: Vec<StepKind> = StepKind::VARIANTS.iter().copied().filter(|kind| usual(*kind)).collect();
         if !names.kinds.is_empty() {
-            let named = names.kinds.iter().map(|name| kind_named(name, design)).collect::<Result<Vec<_>, _>>()?;
+            let named =
+                names.kinds.iter().map(|name| kind_named(name, designs, &forms)).collect::<Result<Vec<_>, _>>()?;
             kinds = StepKind::VARIANTS.iter().copied().filter(|kind| named.contains(kind)).collect();
         }
         let groups = match names.groups {
@@ -71,7 +80,11 @@ impl Space {
             }
             named => named.iter().map(|name| group_named(name)).collect::<Result<Vec<_>, _>>()?,
         };
-        Ok(Self { operations: operations as usize, kinds, groups, form })
+        let beginning = match names.beginning {
+            "" => Vec::new(),
+            text => beginning_of(text, operations, &kinds)?,
+        };
+        Ok(Self { operations: operations as usize, kinds, groups, forms, beginning })
     }
 
     /// The programs of exactly `length` operations over all lines of `group`, until `visit` breaks.
@@ -83,18 +96,19 @@ impl Space {
     ) -> ControlFlow<()> {
         let alphabet = self.alphabet(group);
         let older = older(group);
+        if length < self.beginning.len() {
+            return ControlFlow::Continue(());
+        }
         self.extend(&alphabet, &older, length, &mut Vec::with_capacity(length), visit)
     }
 
-    /// How many programs there are of each length, from 1.
+    /// How many programs there are.
     ///
     /// # Errors
-    /// One sentence if there are too many.
-    pub fn count(&self) -> Result<Vec<u64>, ConfigError> {
-        let mut counts = Vec::new();
+    /// One sentence if there are too many, or none.
+    pub fn count(&self) -> Result<u64, ConfigError> {
         let mut all = 0;
         for length in 1..=self.operations {
-            let before = all;
             for group in &self.groups {
                 let enough = self.programs(group, length, &mut |_| {
                     all += 1;
@@ -108,9 +122,18 @@ impl Space {
                     )));
                 }
             }
-            counts.push(all - before);
         }
-        Ok(counts)
+        match (all, &self.beginning[..]) {
+            (0, []) => Err(ConfigError(format!(
+                "operations: no program of up to {} of these operations stores anything and keeps to the contract",
+                self.operations
+            ))),
+            (0, beginning) => {
+                let beginning = Litmus { steps: beginning.to_vec() };
+                Err(ConfigError(format!("beginning: none of these programs begins with '{beginning}'")))
+            }
+            _ => Ok(all),
+        }
     }
 
     fn alphabet(&self, group: &[u8]) -> Vec<Step> {
@@ -134,12 +157,15 @@ impl Space {
             return if self.is_complete(alphabet, steps) { visit(steps) } else { ControlFlow::Continue(()) };
         }
         for step in alphabet {
+            if self.beginning.get(steps.len()).is_some_and(|only| only != step) {
+                continue;
+            }
             let uses = |line: u8| steps.iter().any(|step| step.kind.has_line() && step.line == line);
             if step.kind.has_line() && older.iter().any(|&(first, then)| then == step.line && !uses(first)) {
                 continue;
             }
             steps.push(*step);
-            if contract::begins(steps, self.form) {
+            if contract::begins(steps, &self.forms) {
                 self.extend(alphabet, older, length, steps, visit)?;
             }
             steps.pop();
@@ -182,17 +208,45 @@ fn distance(one: u8, two: u8) -> [bool; 4] {
         .expect("there are four")
 }
 
-fn kind_named(name: &str, design: &Design) -> Result<StepKind, ConfigError> {
-    let form = design.form;
-    let known: Vec<&str> = StepKind::VARIANTS.iter().filter(|kind| kind.is_in(form)).map(|kind| kind.name()).collect();
+fn kind_named(name: &str, designs: &[&Design], forms: &[ProgramForm]) -> Result<StepKind, ConfigError> {
+    let known = StepKind::VARIANTS.iter().filter(|kind| kind.is_in_all(forms));
+    let known: Vec<&str> = known.map(|kind| kind.name()).collect();
     match StepKind::named(name) {
-        Some(kind) if kind.is_in(form) => Ok(kind),
-        Some(_) => Err(ConfigError(format!(
-            "steps: '{name}' is in no program that design '{}' runs (it has: {})",
-            design.name,
-            known.join(", ")
-        ))),
+        Some(kind) if kind.is_in_all(forms) => Ok(kind),
+        Some(_) => {
+            let names: Vec<String> = designs.iter().map(|design| format!("'{}'", design.name)).collect();
+            let runs = match &names[..] {
+                [one] if forms.len() == 1 => format!("design {one} runs (it has: "),
+                [one] => format!("design {one} and those of the forms that are named run (they have: "),
+                all => format!("designs {} both run (they have: ", all.join(" and ")),
+            };
+            Err(ConfigError(format!("steps: '{name}' is in no program that {runs}{})", known.join(", "))))
+        }
         None => Err(crate::config::unknown_name("steps", name, &known)),
+    }
+}
+
+fn form_named(name: &str) -> Result<ProgramForm, ConfigError> {
+    let named = |form: &ProgramForm| -> &'static str { form.into() };
+    let known: Vec<&str> = ProgramForm::VARIANTS.iter().map(named).collect();
+    let found = ProgramForm::VARIANTS.iter().copied().find(|form| named(form) == name);
+    found.ok_or_else(|| crate::config::unknown_name("forms", name, &known))
+}
+
+/// The operations of `text`, with which programs of at most so many `operations` of `kinds` begin.
+fn beginning_of(text: &str, operations: u64, kinds: &[StepKind]) -> Result<Vec<Step>, ConfigError> {
+    let Some(Litmus { steps }) = Litmus::parse(text)? else {
+        return Err(ConfigError(format!("beginning: '{text}' is no program, as in 'store A; clwb A'")));
+    };
+    if steps.len() as u64 > operations {
+        return Err(ConfigError(format!(
+            "beginning: '{text}' has {} operations; programs have at most {operations}",
+            steps.len()
+        )));
+    }
+    match steps.iter().find(|step| !kinds.contains(&step.kind)) {
+        Some(step) => Err(ConfigError(format!("beginning: these programs do not have '{}'", step.kind.name()))),
+        None => Ok(steps),
     }
 }
 

@@ -106,6 +106,11 @@ impl Timing {
         }
     }
 
+    /// The number of an operation of a program, from 1, if it is number `number` of the program under this timing; 0 stays 0.
+    pub(super) fn operation(&self, number: usize) -> usize {
+        if self.apart { number.div_ceil(2) } else { number }
+    }
+
     /// The program that `steps` are under this timing.
     pub fn program(&self, steps: &[Step]) -> Litmus {
         if !self.apart {

@@ -14,6 +14,7 @@ mod crash;
 mod decisions;
 mod design_files;
 mod direct_encryption;
+mod distinguish;
 mod drain_cost;
 mod durable_counters;
 mod embed;

@@ -26,7 +26,7 @@ fn refusal(request: &Value) -> String {
 }
 
 /// Every sequence of exactly so many of these operations.
-fn sequences(operations: &[&str], length: usize) -> Vec<Vec<String>> {
+pub(super) fn sequences(operations: &[&str], length: usize) -> Vec<Vec<String>> {
     (0..length).fold(vec![Vec::new()], |shorter, _| {
         let longer = |before: &Vec<String>| {
             operations.iter().map(|next| [&before[..], &[(*next).to_owned()]].concat()).collect::<Vec<_>>()
@@ -36,7 +36,7 @@ fn sequences(operations: &[&str], length: usize) -> Vec<Vec<String>> {
 }
 
 /// The program of a group that are one in a proof: nothing before the first store, one fence at a time, line A before line B.
-fn canonical(program: &[String]) -> Vec<String> {
+pub(super) fn canonical(program: &[String]) -> Vec<String> {
     let mut steps: Vec<String> = program.iter().skip_while(|step| !step.starts_with("store")).cloned().collect();
     steps.dedup_by(|next, last| next == "sfence" && last == "sfence");
     let swapped = steps.iter().find_map(|step| step.split_once(' ')).is_some_and(|(_, line)| line == "B");
@@ -116,6 +116,48 @@ fn smallest_program_that_fails_is_shown_again_by_the_crash_run_that_it_names() {
 }
 
 #[test]
+fn programs_by_their_beginning_are_all_programs_once() {
+    let asked = json!({"design": "secpm", "variant": "published", "lines": 1, "steps": ["store", "nt-store", "clwb", "sfence"],
+        "timings": ["small-counters"], "all_failing": true});
+    let programs = |report: &Value| {
+        let listed = report["failures"].as_array().unwrap().iter();
+        listed.map(|one| one["program"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let whole = prove(&with(&asked, json!({"operations": 4})));
+    assert_eq!(programs(&whole).len() as u64, count(&whole, "failing"));
+    let mut failing = programs(&prove(&with(&asked, json!({"operations": 1}))));
+    let mut tried = count(&prove(&with(&asked, json!({"operations": 1}))), "programs");
+    for beginning in sequences(&["store A", "nt-store A", "clwb A", "sfence"], 2) {
+        let part = with(&asked, json!({"operations": 4, "beginning": beginning.join("; ")}));
+        if ["store A", "nt-store A"].contains(&beginning[0].as_str()) {
+            let report = prove(&part);
+            failing.extend(programs(&report));
+            tried += count(&report, "programs");
+        } else {
+            assert!(refusal(&part).contains("none of these programs begins with"), "{part}");
+        }
+    }
+    assert_eq!(tried, count(&whole, "programs"));
+    let sorted = |mut programs: Vec<String>| {
+        programs.sort();
+        programs
+    };
+    assert_eq!(sorted(failing), sorted(programs(&whole)));
+}
+
+#[test]
+fn programs_for_designs_of_another_form_keep_to_its_contract() {
+    let asked = json!({"design": "unencrypted", "operations": 3, "lines": 1, "forms": ["annotated"], "timings": ["machine"],
+        "steps": ["store", "clwb", "sfence", "counter-writeback"]});
+    let report = prove(&asked);
+    assert_eq!(report["forms"], json!(["plain", "annotated"]));
+    let annotated = prove(&with(&asked, json!({"design": "sca", "forms": []})));
+    assert_eq!(report["lengths"][2]["programs"], annotated["lengths"][2]["programs"]);
+    let plain = prove(&with(&asked, json!({"forms": [], "steps": ["store", "clwb", "sfence"]})));
+    assert!(count(&plain["lengths"][2], "programs") < count(&report["lengths"][2], "programs"));
+}
+
+#[test]
 fn number_of_threads_changes_nothing() {
     let asked = json!({"design": "write-back", "operations": 3, "lines": 1, "workers": 1});
     let strip = |mut report: Value| {
@@ -140,6 +182,13 @@ fn what_cannot_be_proven_is_refused_in_a_sentence() {
         (json!({"timings": ["slow"]}), "timings 'slow' does not exist"),
         (json!({"design": "xts", "timings": ["small-counters"]}), "would change nothing"),
         (json!({"fault": "ready-bit"}), "does not have that mechanism"),
+        (json!({"forms": ["plian"]}), "did you mean 'plain'?"),
+        (json!({"forms": ["hardware-logged"], "steps": ["sfence"]}), "run (they have: "),
+        (json!({"beginning": "queue"}), "beginning: 'queue' is no program"),
+        (json!({"beginning": "store A; store A; store A; store A"}), "programs have at most 3"),
+        (json!({"beginning": "wait"}), "these programs do not have 'wait'"),
+        (json!({"beginning": "store B"}), "none of these programs begins with 'store B'"),
+        (json!({"design": "hw-log", "operations": 1}), "no program of up to 1 of these operations"),
         (json!({"points": 5}), "points: a proof over small programs does not take it"),
     ] {
         let request = with(&json!({"design": "secpm"}), more);

@@ -152,6 +152,27 @@ class Proof(Document, Shown):
         return f"<Proof of {self.design} over {programs} of up to {self.operations} operations: {said}{broken}>"
 
 
+class Distinction(Document, Shown):
+    """Where two designs differ on small programs."""
+
+    __slots__ = ()
+
+    design: Any
+    other: Any
+    differ: bool | None
+    operations: int
+    programs: int
+    differences: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        """What it is about, and in what they differ."""
+        found = ", ".join(one.differs for one in self.differences)
+        said = {True: f"they differ in {found}", False: "no difference", None: "no difference so far"}[self.differ]
+        programs = units.count_of(self.programs, "program")
+        both = f"{self.design.design} and {self.other.design}"
+        return f"<Distinction of {both} over {programs} of up to {self.operations} operations: {said}>"
+
+
 class Part:
     """The lines of a transaction's log entry, or those that it writes in place."""
 

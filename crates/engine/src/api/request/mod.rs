@@ -25,7 +25,9 @@ use explore::Points;
 
 pub(super) use explore::Explore;
 pub(super) use kinds::named;
-pub(super) use options::{Broken, Check, Common, Crash, Lines, Omitted, Prove, Recovery, Run, Setting, Window};
+pub(super) use options::{
+    Broken, Check, Common, Crash, Distinguish, Lines, Omitted, Prove, Recovery, Run, Setting, Window,
+};
 pub(super) use read::{Given, parse, parse_batch, parse_object, read, read_all, stated};
 pub use schema::schemas;
 

@@ -345,7 +345,57 @@ pub(in crate::api) struct Prove {
     pub fault: Option<String>,
     /// What an attacker does to the media: names of attacks, or `"all"`.
     pub attack: Vec<String>,
+    /// Names of forms of programs: only programs that designs of these forms can run, too.
+    #[schemars(extend("x-flag" = "--form", "x-metavar" = "FORM",
+        "x-help" = "Only programs that designs of this form run, too, as in 'annotated'; repeatable."))]
+    pub forms: Vec<String>,
+    /// Only programs that begin with these operations, as in `"store A; clwb A"`.
+    #[schemars(extend("x-kind" = "name", "x-flag" = "--begin", "x-metavar" = "PROGRAM",
+        "x-help" = "Only programs that begin with these operations, as in 'store A; clwb A'."))]
+    pub beginning: Option<String>,
+    /// List every program that fails, and not only the smallest for each rule.
+    #[schemars(extend("x-help" = "List every program that fails in the JSON document."))]
+    pub all_failing: bool,
     /// How many programs are judged at a time, at most one for each processor; 0 (default) is one for each. The verdict does
+    /// not depend on it.
+    #[serde(with = "As::<Count>")]
+    pub workers: Option<u64>,
+}
+
+/// A comparison of two designs over small programs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(in crate::api) struct Distinguish {
+    /// The first design: a name, or the path of a design file.
+    pub design: String,
+    /// The second design, in the same way.
+    pub other: String,
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// The reading of the second design, if it is not that of the first one: `"hardened"` or `"published"`.
+    #[serde(with = "As::<Variant>")]
+    #[schemars(extend("x-help" = "The reading of the second design; default that of the first."))]
+    pub other_variant: Option<Variant>,
+    /// Seed of every random stream.
+    #[serde(with = "As::<Count>")]
+    pub seed: Option<u64>,
+    /// Most operations of a program, 1 to 12; default 3.
+    #[serde(with = "As::<Count>")]
+    pub operations: Option<u64>,
+    /// Most lines of a program, 1 to 4; default 2.
+    #[serde(with = "As::<Count>")]
+    pub lines: Option<u64>,
+    /// Names of the operations that programs have, as in `"store"`; default all that programs of both designs use.
+    pub steps: Vec<String>,
+    /// Groups of lines that programs use, as in `"AB"`, instead of those that are usual for `lines`.
+    pub places: Vec<String>,
+    /// Names of the timings under which each program is run; default all.
+    pub timings: Vec<String>,
+    /// Also cut power again after each step of the recovery from every distinct state.
+    pub nested: bool,
+    /// What an attacker does to the media: names of attacks, or `"all"`.
+    pub attack: Vec<String>,
+    /// How many programs are judged at a time, at most one for each processor; 0 (default) is one for each. The result does
     /// not depend on it.
     #[serde(with = "As::<Count>")]
     pub workers: Option<u64>,

@@ -1,6 +1,6 @@
 //! The kinds of requests, each with its fields and its schema.
 
-use super::options::{Check, Crash, Lines, Prove, Recovery, Run, Window};
+use super::options::{Check, Crash, Distinguish, Lines, Prove, Recovery, Run, Window};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
@@ -41,6 +41,11 @@ impl RequestKind for Prove {
     const KIND: &'static str = "a proof over small programs";
 }
 
+impl RequestKind for Distinguish {
+    const NAME: &'static str = "distinguish";
+    const KIND: &'static str = "a comparison over small programs";
+}
+
 impl RequestKind for Check {
     const NAME: &'static str = "check";
     const KIND: &'static str = "a check of a trace";
@@ -66,12 +71,13 @@ impl Described {
 }
 
 /// All kinds of requests.
-pub(super) const REQUESTS: [Described; 7] = [
+pub(super) const REQUESTS: [Described; 8] = [
     Described::of::<Run>(),
     Described::of::<Lines>(),
     Described::of::<Crash>(),
     Described::of::<Window>(),
     Described::of::<Prove>(),
+    Described::of::<Distinguish>(),
     Described::of::<Check>(),
     Described::of::<Recovery>(),
 ];

@@ -12,6 +12,7 @@ mod recovery_command;
 pub(super) mod second_life;
 mod seen_states;
 mod settings;
+mod shown;
 mod stream;
 mod verification;
 
@@ -30,6 +31,8 @@ use pads::NextPads;
 use real_boot::Disagreements;
 use recovery_command::{Judged, RecoveryCommand};
 use rustc_hash::FxHashMap;
+use shown::Shown;
+pub use shown::ShownLines;
 use std::sync::atomic::AtomicBool;
 use verification::Unverified;
 
@@ -58,6 +61,8 @@ struct KnownState {
     booted: bool,
     /// Whether a boot has found a rule broken.
     broken: bool,
+    /// Whether the boot, or a read after it, refuses memory.
+    refused: bool,
 }
 
 /// The result of a judgement.
@@ -131,6 +136,8 @@ pub struct Explorer<'a> {
     /// Number of states explored with second power failures, and of these failures.
     nested_states: u64,
     nested_points: u64,
+    /// What boots show of the lines that somebody asks about.
+    shown: Option<Shown>,
     /// The user's own recovery, if it is run.
     command: Option<RecoveryCommand<'a>>,
     /// Where the program touched lines, if it is recorded with its places.
@@ -361,7 +368,7 @@ impl<'a> Explorer<'a> {
         let state = self.auditor.state_hash();
         let known = self.known.durable.get(&state).copied();
         let new_state = known.is_none();
-        let KnownState { booted, broken } = known.unwrap_or_default();
+        let KnownState { booted, broken, .. } = known.unwrap_or_default();
         self.point_broken_by(broken);
         self.states += u64::from(new_state);
         // Pads do not change the verdict on a point that fails anyway.

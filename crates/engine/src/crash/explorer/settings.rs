@@ -49,6 +49,7 @@ impl<'a> Explorer<'a> {
             shared: false,
             nested_states: 0,
             nested_points: 0,
+            shown: None,
             command: None,
             touched: None,
             found: Collector::default(),

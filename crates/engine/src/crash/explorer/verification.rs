@@ -127,6 +127,7 @@ impl Explorer<'_> {
         let leaks = boot.into_observer().finish();
         let kept = !pads || self.auditor.boot_over(leaks);
         self.state_judged(!kept || !refused.is_empty());
+        self.known.durable.entry(self.auditor.state_hash()).or_default().refused |= !refused.is_empty();
         if let Some(&(line, alarm)) = refused.first() {
             let auditor = &self.auditor;
             self.found.add(Rule::FalseAlarm, line, || {

@@ -13,10 +13,10 @@ mod tests;
 
 pub use base::{LitmusBase, PLACES, Place};
 pub use operations::Evicting;
-pub use step::{Step, StepKind};
+pub use step::{StandIn, Step, StepKind};
 
 use crate::kernel::ConfigError;
-use crate::message::{OpBuffer, OpSource, ProgramForm, ProgramLayout, ProgramRecovery};
+use crate::message::{BaseImage, LineBytes, OpBuffer, OpSource, ProgramForm, ProgramLayout, ProgramRecovery};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -57,6 +57,20 @@ impl Litmus {
     /// The program on a core of a machine whose lines `evicting` evicts, in `form`.
     pub fn source(&self, form: ProgramForm, evicting: &Evicting) -> LitmusSource {
         LitmusSource { parts: operations::operations(&self.steps, form, evicting) }
+    }
+
+    /// What the line at place `place` holds in the order of the program: before it, and after each of its stores there, with
+    /// the number of the operation from 1; 0 is before the program.
+    pub fn versions(&self, place: u8) -> Vec<(usize, LineBytes)> {
+        let mut contents = *LitmusBase::default().line(PLACES[usize::from(place)].line).expect("places are populated");
+        let mut versions = vec![(0, contents)];
+        for (number, step) in self.steps.iter().enumerate() {
+            if step.kind.stores() && step.line == place {
+                operations::apply(*step, number, &mut contents);
+                versions.push((number + 1, contents));
+            }
+        }
+        versions
     }
 
     /// Where the program keeps its data.

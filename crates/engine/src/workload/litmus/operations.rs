@@ -3,7 +3,7 @@
 use super::base::PLACES;
 use super::step::{Step, StepKind};
 use crate::config::Machine;
-use crate::message::{LINE_BYTES, LINES_PER_PAGE, Line, Op, OpBuffer, ProgramForm, UNKNOWN_VALUE};
+use crate::message::{LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, Op, OpBuffer, ProgramForm, UNKNOWN_VALUE};
 use std::collections::VecDeque;
 
 /// Instructions before the loads that evict a line, so that the operations before them have reached the caches.
@@ -99,11 +99,28 @@ pub(super) fn operations(steps: &[Step], form: ProgramForm, evicting: &Evicting)
     parts
 }
 
-/// Each store has its own value, in a word of its own.
+/// Each store has its own value, in a word of its own: where in the line, and what.
+fn word(number: usize) -> (usize, [u8; 8]) {
+    (number % 8 * 8, (0xc0de_0001 + number as u64).to_le_bytes())
+}
+
+/// What `step`, number `number` of its program, makes of the contents of its line.
+pub(super) fn apply(step: Step, number: usize, contents: &mut LineBytes) {
+    match step.kind {
+        StepKind::StoreLine | StepKind::NtStore => *contents = whole_line(number),
+        kind if kind.stores() => {
+            let (at, value) = word(number);
+            contents[at..at + 8].copy_from_slice(&value);
+        }
+        _ => {}
+    }
+}
+
 fn store(part: &mut OpBuffer, line: Line, number: usize, counter_atomic: bool) {
     let bytes = part.bytes.len() as u32;
-    part.bytes.extend((0xc0de_0001 + number as u64).to_le_bytes());
-    let address = line.address() + (number % 8) as u64 * 8;
+    let (at, value) = word(number);
+    part.bytes.extend(value);
+    let address = line.address() + at as u64;
     part.ops.push(if counter_atomic {
         Op::CounterAtomicStore { address, length: 8, bytes }
     } else {

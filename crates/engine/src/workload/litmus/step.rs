@@ -71,6 +71,25 @@ impl StepKind {
         matches!(self, Self::Clwb | Self::Clflushopt | Self::Clflush | Self::FlushData)
     }
 
+    /// What programs in `form`, which do not use it, do in its place; `None` if nothing that they do is the same.
+    pub fn stand_in(self, form: ProgramForm) -> Option<StandIn> {
+        match self {
+            Self::CounterAtomicStore => Some(StandIn::Step(Self::Store)),
+            Self::CounterWriteback | Self::TxBegin => Some(StandIn::Nothing),
+            Self::FlushData if form == ProgramForm::FlushFree => Some(StandIn::Nothing),
+            Self::FlushData => Some(StandIn::Step(Self::Clwb)),
+            Self::TxEnd => Some(StandIn::Step(Self::Sfence)),
+            kind if kind.flushes() && form == ProgramForm::FlushFree => Some(StandIn::Nothing),
+            _ => None,
+        }
+    }
+
+    /// Whether programs in each of `forms` use it, or do something in its place, and those in one of them do use it.
+    pub fn is_in_all(self, forms: &[ProgramForm]) -> bool {
+        let used = |form: &ProgramForm| self.is_in(*form);
+        forms.iter().any(used) && forms.iter().all(|form| used(form) || self.stand_in(*form).is_some())
+    }
+
     /// Whether programs in `form` use it.
     pub fn is_in(self, form: ProgramForm) -> bool {
         match self {
@@ -83,6 +102,15 @@ impl StepKind {
             Self::NtStore | Self::Sfence | Self::Mfence => form != ProgramForm::HardwareLogged,
         }
     }
+}
+
+/// What a program of another form does in the place of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StandIn {
+    /// Nothing: the operation is left out.
+    Nothing,
+    /// This operation, on the same line.
+    Step(StepKind),
 }
 
 /// One operation.

@@ -55,3 +55,44 @@ fn each_form_has_what_stands_for_an_operation_of_another() {
     let logged = [Op::TxBegin, Op::LoggedTxBegin, store, Op::FlushData { address: 0 }, Op::LoggedTxEnd, Op::TxEnd, b];
     assert_eq!(operations(text, ProgramForm::HardwareLogged), logged);
 }
+
+#[test]
+fn what_stands_in_for_an_operation_is_what_a_program_of_the_form_does() {
+    use super::StandIn;
+    for form in ProgramForm::VARIANTS {
+        for kind in StepKind::VARIANTS.iter().filter(|kind| !kind.is_in(*form)) {
+            let alone = |kind: StepKind| operations(&Step { kind, line: 0 }.to_string(), *form);
+            match kind.stand_in(*form) {
+                Some(StandIn::Nothing) => assert_eq!(alone(*kind), [], "{kind:?} {form:?}"),
+                Some(StandIn::Step(other)) => {
+                    assert!(other.is_in(*form) || *form == ProgramForm::HardwareLogged, "{kind:?} {form:?}");
+                    assert_eq!(alone(*kind), alone(other), "{kind:?} {form:?}");
+                }
+                None => assert!(!alone(*kind).is_empty(), "{kind:?} {form:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn versions_of_a_line_are_what_the_operations_store() {
+    let program = Litmus::parse("store A; nt-store B; store A; store-line A; counter-atomic-store A").unwrap().unwrap();
+    let numbers = |place: u8| program.versions(place).iter().map(|(number, _)| *number).collect::<Vec<_>>();
+    assert_eq!((numbers(0), numbers(1), numbers(2)), (vec![0, 1, 3, 4, 5], vec![0, 2], vec![0]));
+    // What the operations of a core store, applied in their order, ends in the last version.
+    let mut source = program.source(ProgramForm::Annotated, &Evicting::of(&preset("small").unwrap()));
+    let mut buffer = OpBuffer::default();
+    assert!(source.next_transaction(&mut buffer));
+    let mut line = program.versions(0)[0].1;
+    for op in &buffer.ops {
+        if let Op::Store { address, length, bytes } | Op::CounterAtomicStore { address, length, bytes } = *op
+            && address < 64
+        {
+            let (at, from, length) = (address as usize, bytes as usize, length as usize);
+            line[at..at + length].copy_from_slice(&buffer.bytes[from..from + length]);
+        }
+    }
+    assert_eq!(line, program.versions(0).last().unwrap().1);
+    let contents: std::collections::BTreeSet<_> = program.versions(0).into_iter().map(|(_, line)| line).collect();
+    assert_eq!(contents.len(), 5);
+}
