@@ -10,8 +10,7 @@ use crate::parts::Design;
 use crate::run::run_line_trace;
 use crate::trace::lines::LineTrace;
 use crate::workload;
-use rayon::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -70,26 +69,17 @@ pub(super) fn replay(
 ) -> Result<String, Failure> {
     let prepared = runs.iter().map(|run| Prepared::new(run, cancel)).collect::<Result<Vec<_>, _>>()?;
     written_once("requests", "replays", prepared.iter().filter_map(|run| run.requests.as_ref()))?;
-    let pool = workers::pool(workers::workers(workers).min(prepared.len()))?;
+    let threads = workers::workers(workers).min(prepared.len());
     let total = prepared.iter().map(|run| run.trace.bytes()).sum();
     let done = AtomicU64::new(0);
     let tell = |read: u64| progress(done.fetch_add(read, Ordering::Relaxed) + read, total);
-    let results: Vec<Result<Value, Failure>> = pool.install(|| {
-        let run = |run: &Prepared| {
-            let report = run_line_trace(
-                &run.config,
-                &run.design,
-                &run.trace,
-                run.clock_mhz,
-                run.requests.as_deref().map(Path::new),
-                &tell,
-                cancel,
-            );
-            let report = unless_interrupted(cancel, report)?;
-            Ok(serde_json::to_value(report).expect("a report serialises"))
-        };
-        prepared.par_iter().map(run).collect()
-    });
+    let run = |run: &Prepared| {
+        let requests = run.requests.as_deref().map(Path::new);
+        let report = run_line_trace(&run.config, &run.design, &run.trace, run.clock_mhz, requests, &tell, cancel);
+        let report = unless_interrupted(cancel, report)?;
+        Ok(serde_json::to_value(report).expect("a report serialises"))
+    };
+    let results = workers::in_pool(threads, || workers::map(threads > 1, &prepared, run))?;
     let values = results.into_iter().map(|result| match result {
         Err(Failure::Cancelled) => Ok(interrupted()),
         other => other,

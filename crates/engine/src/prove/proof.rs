@@ -6,14 +6,13 @@ use super::timing::{TIMINGS, Timing};
 use crate::audit::Rule;
 use crate::config::RunConfig;
 use crate::crash::{CrashCase, Exercised, Exploration};
-use crate::kernel::{Failure, workers};
+use crate::kernel::{Failure, Stopwatch, workers};
 use crate::parts::Design;
 use crate::run::Source;
 use crate::stats::per_second;
 use crate::workload::litmus::{Evicting, PLACES, Step};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 /// Programs that are judged before their verdicts are put together.
 const AT_A_TIME: usize = 1 << 10;
@@ -80,7 +79,7 @@ impl Proving<'_> {
     /// # Errors
     /// An interruption before the first program was judged, or a program that cannot be run.
     pub fn prove(&self) -> Result<ProofReport, Failure> {
-        let started = Instant::now();
+        let started = Stopwatch::start();
         let mut found = Found { failing: vec![0; self.cases.len()], ..Found::default() };
         let interrupted = match self.judge_all(&mut found) {
             Err(Failure::Cancelled) => true,
@@ -89,7 +88,7 @@ impl Proving<'_> {
         if interrupted && found.lengths.iter().all(|length| length.programs == 0) {
             return Err(Failure::Cancelled);
         }
-        Ok(self.report(found, interrupted, started.elapsed().as_secs_f64()))
+        Ok(self.report(found, interrupted, started.seconds()))
     }
 
     fn judge_all(&self, found: &mut Found) -> Result<(), Failure> {

@@ -15,7 +15,7 @@ use super::response::{ResponseTimes, Responses};
 use crate::assembly::memory_map;
 use crate::config::{RunConfig, config_digest};
 use crate::embed::Driver;
-use crate::kernel::{Failure, Ps, ps_to_ns};
+use crate::kernel::{Failure, Ps, Stopwatch, ps_to_ns};
 use crate::message::{LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
 use crate::parts::{Design, PartsList};
 use crate::stats::{ENGINE_BUILD, ENGINE_VERSION, per_second};
@@ -27,7 +27,6 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 /// Events between two checks of the interrupt flag: well under a millisecond. An access may have any number of them.
 const EVENTS_PER_LOOK: u64 = 4096;
@@ -319,7 +318,7 @@ pub fn run_line_trace(
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<LineReport, Failure> {
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     let machine = &config.machine;
     let lines = memory_map::room(machine, design)? / LINE_BYTES;
     let base = Arc::new(Filled { end: lines * LINE_BYTES, line: [0x5a; 64] });
@@ -333,7 +332,7 @@ pub fn run_line_trace(
     if let Some(requests) = run.driver.system.observer.1.take() {
         requests.finish()?;
     }
-    Ok(run.report(config, design, trace, clock_mhz, &sent, begun.elapsed().as_secs_f64()))
+    Ok(run.report(config, design, trace, clock_mhz, &sent, begun.seconds()))
 }
 
 impl Run<'_> {
