@@ -134,8 +134,9 @@ async function showAround(form, report, event) {
   $("verdict").textContent = `${report.design} ${sentence[0].toLowerCase()}${sentence.slice(1)}`;
   $("verdict").className = `verdict ${verdict}`;
   $("coverage").textContent = report.coverage;
-  $("shown").textContent = `Events ${number(scene.first)} to ${number(scene.last)} of ${number(Math.max(report.crash_points, scene.last))} are shown.`;
+  $("shown").textContent = `Events ${number(scene.first)} to ${number(scene.last)} of ${number(report.crash_points)} are shown.`;
   $("around").max = report.crash_points;
+  $("other").hidden = scene.first === 1 && scene.last >= report.crash_points;
   $("result").hidden = false;
   const opens = at === null ? interesting(scene) : at;
   const document = { name: report.design, scene, begin: scene.first, columns: null };
