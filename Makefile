@@ -50,9 +50,9 @@ test-engine: engine
 	cargo test $(TEST_ENGINE)
 	cargo test $(TEST_EXAMPLE)
 
-# The C interface is tested as it is released, with the engine that the Python package has: named together, the two need the
-# same features.
-TEST_C := --locked --release -p counterpoint-c -p counterpoint-python
+# The C interface is tested as it is released, and the calls of the playground with it, with the engine that the Python package
+# has: named together, they need the same features.
+TEST_C := --locked --release -p counterpoint-c -p counterpoint-web -p counterpoint-python
 
 # Beside the workspace, see there.
 HEADER := --locked --manifest-path crates/c/header/Cargo.toml --target-dir target/header
@@ -177,6 +177,28 @@ docs: ## Build the engine's reference, in target/doc.
 site: engine $(STAMPS)/site ## Build the documentation as a site, in target/site: search, guides, reference.
 	rm -rf target/site
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto --conf-dir site --doctree-dir target/site-doctrees . target/site
+	@test -f target/site/playground/index.html || echo "The site is without the playground: make playground, then make site again."
+
+WASM := wasm32-unknown-unknown
+PLAYGROUND := target/playground/engine.gzip
+
+.PHONY: playground lint-web test-playground
+playground: $(PLAYGROUND) ## Build the engine as WebAssembly, for the page of the site on which it runs; it needs the Rust target wasm32-unknown-unknown.
+
+# The stack is that of a thread of Linux; 1 MiB is the default.
+$(PLAYGROUND): $(ENGINE_SOURCES)
+	@test -d "$$(rustc --print target-libdir --target $(WASM))" || \
+		{ echo "error: the Rust target $(WASM) is not installed: rustup target add $(WASM)" >&2; exit 2; }
+	cargo rustc --locked --profile web --package counterpoint-web --target $(WASM) --crate-type cdylib -- -C link-arg=-zstack-size=8388608
+	mkdir -p $(@D)
+	gzip --best --no-name --stdout target/$(WASM)/web/counterpoint_web.wasm > $@.part
+	mv $@.part $@
+
+lint-web: ## Check the engine as it is in the playground: without a computer around it.
+	cargo clippy --locked --package counterpoint-web -- -D warnings
+
+test-playground: engine $(PLAYGROUND) chromium ## Compare the engine of the playground with the one of this computer, in Node and in a browser.
+	$(BIN)/pytest tests/python/test_playground.py
 
 AXE := target/axe/node_modules/axe-core/axe.min.js
 

@@ -20,7 +20,7 @@ html_title = f"{project} {version}"
 html_short_title = project
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
-extensions += ["sidebar", "outside", "accessible"]  # beside this file
+extensions += ["sidebar", "outside", "accessible", "playground"]  # beside this file
 sidebar = tomllib.loads((_HERE / "sidebar.toml").read_text())
 root_doc = "docs/index"
 highlight_language = "text"

@@ -41,6 +41,9 @@
 //! # Ok::<(), Failure>(())
 //! ```
 
+// Without a host, parts of some rooms have no caller.
+#![cfg_attr(not(feature = "host"), allow(dead_code, unused_imports))]
+
 pub mod api;
 pub mod assembly;
 mod attribution;
@@ -61,10 +64,12 @@ pub mod layout;
 mod legal_states;
 pub mod mechanism;
 pub mod message;
+#[cfg_attr(not(feature = "host"), path = "output/without_host.rs")]
 mod output;
 pub mod parts;
 pub mod power;
 mod prove;
+#[cfg_attr(not(feature = "host"), path = "recorded_states/without_host.rs")]
 mod recorded_states;
 pub mod recovery;
 mod recovery_cost;
@@ -72,6 +77,7 @@ mod run;
 pub mod stats;
 mod timeline;
 pub mod trace;
+#[cfg_attr(not(feature = "host"), path = "user_recovery/without_host.rs")]
 mod user_recovery;
 pub mod workload;
 

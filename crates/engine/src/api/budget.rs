@@ -1,16 +1,11 @@
 //! The end of an exploration that its caller or the clock decides.
 
-use crate::kernel::{ConfigError, Failure};
+use crate::kernel::{Alarm, ConfigError, Failure};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 /// A week.
 const SECONDS_MAX: u64 = 604_800;
-/// Time between two looks at what the user has said.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// What ends an exploration.
 pub(super) struct Budget<'a> {
@@ -18,19 +13,7 @@ pub(super) struct Budget<'a> {
     user: &'a AtomicBool,
     /// Set when the user interrupts, and when the time is over.
     end: Arc<AtomicBool>,
-    clock: Option<Clock>,
-}
-
-/// A thread that sets a flag when the time is over. It ends when the sender is dropped.
-struct Clock(Option<(Sender<()>, JoinHandle<()>)>);
-
-impl Drop for Clock {
-    fn drop(&mut self) {
-        if let Some((sender, thread)) = self.0.take() {
-            drop(sender);
-            let _ = thread.join();
-        }
-    }
+    clock: Option<Alarm>,
 }
 
 impl<'a> Budget<'a> {
@@ -43,17 +26,8 @@ impl<'a> Budget<'a> {
             return Err(ConfigError(format!("time_budget: {most} is not from 1 to {SECONDS_MAX} seconds")));
         }
         let end = Arc::new(AtomicBool::new(false));
-        let (sender, over) = channel::<()>();
-        let (asked, set) = (Arc::clone(user), Arc::clone(&end));
-        let until = Instant::now() + Duration::from_secs(most);
-        let thread = std::thread::spawn(move || {
-            while over.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                if asked.load(Ordering::Relaxed) || Instant::now() >= until {
-                    set.store(true, Ordering::Relaxed);
-                }
-            }
-        });
-        Ok(Self { seconds, user, end, clock: Some(Clock(Some((sender, thread)))) })
+        let clock = Some(Alarm::after(most, user, &end)?);
+        Ok(Self { seconds, user, end, clock })
     }
 
     /// Set when everything is to end.

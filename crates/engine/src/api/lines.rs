@@ -11,7 +11,6 @@ use crate::parts::Design;
 use crate::run::{LineReport, run_line_trace};
 use crate::trace::lines::LineTrace;
 use crate::workload;
-use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -101,17 +100,15 @@ pub(super) fn replay(
     let prepared = runs.iter().map(|run| Prepared::new(run, cancel)).collect::<Result<Vec<_>, _>>()?;
     written_once("requests", "replays", prepared.iter().filter_map(|run| run.requests.as_ref()))?;
     written_once("timeline", "runs", prepared.iter().filter_map(|run| run.timeline.as_ref()))?;
-    let pool = workers::pool(workers::workers(workers).min(prepared.len()))?;
+    let threads = workers::workers(workers).min(prepared.len());
     let total = prepared.iter().map(|run| run.trace.bytes()).sum();
     let done = AtomicU64::new(0);
     let tell = |read: u64| progress(done.fetch_add(read, Ordering::Relaxed) + read, total);
-    let results: Vec<Result<Value, Failure>> = pool.install(|| {
-        let run = |run: &Prepared| {
-            let report = unless_interrupted(cancel, run.simulate(&tell, cancel))?;
-            Ok(serde_json::to_value(report).expect("a report serialises"))
-        };
-        prepared.par_iter().map(run).collect()
-    });
+    let run = |run: &Prepared| {
+        let report = unless_interrupted(cancel, run.simulate(&tell, cancel))?;
+        Ok(serde_json::to_value(report).expect("a report serialises"))
+    };
+    let results = workers::in_pool(threads, || workers::map(threads > 1, &prepared, run))?;
     let values = results.into_iter().map(|result| match result {
         Err(Failure::Cancelled) => Ok(interrupted()),
         other => other,

@@ -15,6 +15,7 @@ mod marks;
 mod named;
 mod prove;
 mod recovery;
+#[cfg(feature = "host")]
 mod reports;
 mod request;
 mod runs;
@@ -41,6 +42,7 @@ pub use distinguish::distinguish;
 pub use lines::trace_kind;
 pub use prove::prove;
 pub use recovery::recovery;
+#[cfg(feature = "host")]
 pub use reports::{file_schemas, report_schemas};
 pub use request::schemas;
 pub use runs::{replay, resolve, run_many, run_many_in};
@@ -67,6 +69,7 @@ pub fn effective_parts(name_or_path: &str, variant: &str, stated: &[&str]) -> Re
 ///
 /// # Errors
 /// Those of [`trace::write_trace`].
+#[cfg(feature = "host")]
 pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -> Result<String, ConfigError> {
     trace::write_trace(name, input, path).map(|written| json!(written).to_string())
 }

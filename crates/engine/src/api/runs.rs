@@ -260,14 +260,7 @@ fn at_a_time(
             }
         }
     };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        for worker in workers {
-            if let Err(panic) = worker.join() {
-                std::panic::resume_unwind(panic);
-            }
-        }
-    });
+    workers::side_by_side(workers, work);
     results.into_inner().expect("a run that panics ends the call")
 }
 

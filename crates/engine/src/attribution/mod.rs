@@ -8,6 +8,8 @@
 //!
 //! Only observes: a run has the same events with or without it.
 
+mod found;
+#[cfg_attr(not(feature = "host"), path = "object_file_without_host.rs")]
 mod object_file;
 mod site_times;
 mod source_lines;

@@ -5,6 +5,7 @@
 //! information is ignored. Files are read, not mapped, so that nobody can truncate them during the read. Debug
 //! information may be nested arbitrarily deep and is walked recursively, so a thread with a large stack reads it.
 
+use super::found::{Found, SourceLine};
 use addr2line::Context;
 use addr2line::gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
 use object::{CompressedData, CompressionFormat, Object, ObjectSection, ObjectSegment};
@@ -24,23 +25,6 @@ const STACK_BYTES: usize = 256 << 20;
 const INLINED_MAX: usize = 64;
 /// Where distributions keep debug information by build id.
 const DEBUG_FOLDER: &str = "/usr/lib/debug/.build-id";
-
-/// A line, and the function that it was written in.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct SourceLine {
-    pub file: String,
-    pub line: u32,
-    pub function: Option<String>,
-}
-
-/// What was found for one address.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Found {
-    /// The source lines, innermost inlined function first.
-    pub sources: Vec<SourceLine>,
-    /// The symbol, and the offset from its start.
-    pub symbol: Option<(String, u64)>,
-}
 
 /// What the object file at `path` says about the code at each of the byte `offsets` in the file.
 pub(super) fn find(path: &[u8], offsets: &[u64]) -> Vec<Found> {

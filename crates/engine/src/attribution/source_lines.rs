@@ -3,7 +3,8 @@
 //! in the program, with or without debug information of libpmem, and so are a store by `memcpy` and a flush by an intrinsic
 //! of the compiler.
 
-use super::object_file::{Found, SourceLine, find};
+use super::found::{Found, SourceLine};
+use super::object_file::find;
 use super::told;
 use super::wrappers::copies;
 use crate::message::Site;

@@ -1,6 +1,7 @@
 //! Lines and functions of a program that is compiled for the test, and files that are not object files.
 
-use super::object_file::{Found, SourceLine, find, look_up, unpacked};
+use super::found::{Found, SourceLine};
+use super::object_file::{find, look_up, unpacked};
 use super::source_lines::{Frames, LIBRARY_FOLDERS, Place, Places, SYSTEM_LIBRARIES};
 use super::{SiteWatch, by_line, places, shown as shown_of};
 use crate::message::{Observer, Op, Site};

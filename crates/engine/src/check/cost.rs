@@ -11,7 +11,6 @@ use crate::message::ProgramForm;
 use crate::parts::Design;
 use crate::run::{Bases, Source, simulate};
 use crate::trace::{Omitted, Trace};
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A recorded program on a design.
@@ -57,10 +56,11 @@ impl CostCase<'_> {
         cancel: &AtomicBool,
     ) -> Result<Cost, Failure> {
         let plan = self.plan(findings);
-        let pool = workers::pool(workers::workers(0).min(plan.len()))?;
+        let threads = workers::workers(0).min(plan.len());
         let found: &[Finding] = findings;
         let run = |left: &Left| self.replay(&omitted(left, found), progress, cancel);
-        let times: Vec<f64> = pool.install(|| plan.par_iter().map(run).collect::<Result<_, Failure>>())?;
+        let times = workers::in_pool(threads, || workers::map(threads > 1, &plan, run))?;
+        let times: Vec<f64> = times.into_iter().collect::<Result<_, Failure>>()?;
         let whole = times[0];
         let mut all_ns = 0.0;
         for (left, time) in plan.iter().zip(&times) {

@@ -11,7 +11,7 @@ use super::{
 use crate::assembly::System;
 use crate::attribution::{places, wrappers_and};
 use crate::config::{ReadVerification, RunConfig};
-use crate::kernel::{ConfigError, Failure};
+use crate::kernel::{ConfigError, Failure, Stopwatch};
 use crate::message::{Line, Observer};
 use crate::parts::Design;
 use crate::power::{Losses, PowerLoss, Survivors};
@@ -21,7 +21,6 @@ use serde::Serialize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 /// A run whose crashes are explored or shown.
 #[derive(Clone, Copy)]
@@ -144,7 +143,7 @@ impl CrashCase<'_> {
         check_crashable(self.config, self.design)?;
         let bases = Bases::default();
         let (before, total) = self.sampled(exploration, &bases)?;
-        let started = Instant::now();
+        let started = Stopwatch::start();
         let Audited { job, auditor, codec } = audited(self, &bases)?;
         let codec = codec.as_deref();
         let loss = PowerLoss::new(self.design, &self.config.machine, codec);
@@ -192,7 +191,7 @@ impl CrashCase<'_> {
         let report = system.observer.report(CrashRun {
             exercised,
             interrupted,
-            seconds: started.elapsed().as_secs_f64(),
+            seconds: started.seconds(),
             ..self.run(exploration, Some(exploration.schedule))
         });
         *known = system.observer.into_known();

@@ -60,6 +60,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("dolos", include_str!("dolos.toml")),
 ];
 
+/// What errors call a design that is given as a text; without its extension, its name.
+const TEXT: &str = "typed.toml";
 /// The machine of a design without a base that names no machine.
 const MACHINE: &str = "secpm";
 /// The keys that are not parts, each with what it is.
@@ -114,9 +116,18 @@ impl Readings {
         Self::read_beneath(path, &Chain::default())
     }
 
+    /// Reads the text of a design file, as if it lay in a file that is not there: like [`read`](Self::read).
+    pub(super) fn written(text: &str) -> Result<Self, ConfigError> {
+        Self::unlike_built_in(TEXT, Self::parse(TEXT, text)?)
+    }
+
     /// [`read`](Self::read), for a file on which those `above` build.
     fn read_beneath(path: &str, above: &Chain) -> Result<Self, ConfigError> {
-        let readings = Self::parse_beneath(path, &toml_file::read("design file", path)?, above)?;
+        Self::unlike_built_in(path, Self::parse_beneath(path, &toml_file::read("design file", path)?, above)?)
+    }
+
+    /// `readings`, from the file at `path`, if they do not take the name of a built-in design for something else.
+    fn unlike_built_in(path: &str, readings: Self) -> Result<Self, ConfigError> {
         match Self::built_in(&readings.hardened.name) {
             Some(built_in) if !Variant::ALL.into_iter().all(|of| built_in.of(of).same_parts(readings.of(of))) => {
                 Err(ConfigError(format!(

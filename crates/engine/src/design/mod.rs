@@ -41,8 +41,9 @@ pub fn text(name: &str) -> Option<&'static str> {
     file::built_in_text(name)
 }
 
-/// The design `name_or_path`, a built-in design or a design file, in the reading `variant`, with each of `sets`
-/// (`key=value`) applied in order. A design whose parts differ from the built-in design of its name records its parts.
+/// The design `name_or_path`, a built-in design, a design file or the text of one (which has a line break), in the reading
+/// `variant`, with each of `sets` (`key=value`) applied in order. A design whose parts differ from the built-in design of its
+/// name records its parts.
 ///
 /// # Errors
 /// One sentence about a design, part or value that does not exist, with the nearest name, or about parts that
@@ -166,6 +167,9 @@ fn refused(path: &str, what: &str) -> ConfigError {
 }
 
 fn readings(name_or_path: &str) -> Result<Cow<'static, Readings>, ConfigError> {
+    if name_or_path.contains('\n') {
+        return Readings::written(name_or_path).map(Cow::Owned);
+    }
     if toml_file::is_path(name_or_path) {
         return Readings::read(name_or_path).map(Cow::Owned);
     }

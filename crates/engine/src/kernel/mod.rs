@@ -1,9 +1,12 @@
-//! Simulated time, the event queue, seeded random streams, this computer's memory and threads, and why there is no result.
+//! Simulated time, the event queue, seeded random streams, this computer's memory, threads and
+//! clock, and why there is no result.
 //!
 //! Time is integer picoseconds. Events are ordered by (time, sequence number): two events at the same instant
 //! happen in the order in which they were scheduled, on every machine. One event is one indivisible hardware
 //! step; a power failure falls between two events.
 
+#[cfg_attr(not(feature = "host"), path = "clock_without_host.rs")]
+mod clock;
 mod digest;
 mod event_queue;
 mod failure;
@@ -15,8 +18,10 @@ mod prefetch;
 mod random;
 mod shuffle;
 mod slab;
+#[cfg_attr(not(feature = "host"), path = "workers_without_host.rs")]
 pub(crate) mod workers;
 
+pub(crate) use clock::{Alarm, Stopwatch};
 pub use digest::keyed_digest;
 pub use event_queue::{EventCode, Queue};
 pub use failure::{ConfigError, Failure};

@@ -39,6 +39,18 @@ pub fn map<T: Sync, R: Send>(shared: bool, items: &[T], of: impl Fn(&T) -> R + S
     if shared { items.par_iter().map(of).collect() } else { items.iter().map(of).collect() }
 }
 
+/// Runs `work` on this many threads at a time, and waits for all of them.
+pub fn side_by_side(workers: usize, work: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(&work)).collect();
+        for worker in workers {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,13 +6,12 @@ use super::hardware::Hardware;
 use crate::assembly::{System, boot_codec, encryption_parts};
 use crate::config::Machine;
 use crate::crash::{CrashCase, CrashPlan, CrashReport, CrashRun, Exploration, exercised, keep_ledgers};
-use crate::kernel::{ConfigError, Failure};
+use crate::kernel::{ConfigError, Failure, Stopwatch};
 use crate::layout::Coverage;
 use crate::recovery::LineCodec;
 use crate::run::{Bases, Watch};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Bits of minor counters in explored states: the most that there are.
 const MINOR_BITS: u32 = 7;
@@ -31,7 +30,7 @@ pub fn explore_legal(
     }
     let hardware = Hardware::of(design, &config.machine);
     refuse(exploration)?;
-    let started = Instant::now();
+    let started = Stopwatch::start();
     let bases = Bases::default();
     let mut job = source.job(&bases, cancel)?;
     let base = Arc::clone(&job.base);
@@ -78,7 +77,7 @@ pub fn explore_legal(
     Ok(system.observer.report(CrashRun {
         exercised,
         interrupted,
-        seconds: started.elapsed().as_secs_f64(),
+        seconds: started.seconds(),
         ..case.run(exploration, None)
     }))
 }

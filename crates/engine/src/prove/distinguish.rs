@@ -10,13 +10,12 @@ use super::states::{State, States};
 use super::timing::TIMINGS;
 use super::walk::walk;
 use crate::crash::{CrashReport, Exploration, Kept, ReportedViolation, Written};
-use crate::kernel::Failure;
+use crate::kernel::{Failure, Stopwatch};
 use crate::message::ProgramForm;
 use crate::stats::per_second;
 use crate::workload::litmus::{PLACES, StandIn, Step};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 /// Both designs under one timing.
 pub struct Pair {
@@ -75,7 +74,7 @@ impl Distinguishing<'_> {
     /// # Errors
     /// An interruption before the first program was judged, or a program that cannot be run.
     pub fn distinguish(&self) -> Result<DistinctionReport, Failure> {
-        let started = Instant::now();
+        let started = Stopwatch::start();
         let mut found = Found::default();
         let walked =
             walk(self.space, self.shared, |steps| self.judge(steps), |steps, both| self.add(&mut found, steps, &both));
@@ -83,7 +82,7 @@ impl Distinguishing<'_> {
             Err(Failure::Cancelled) if found.programs > 0 => true,
             outcome => outcome.map(|()| false)?,
         };
-        Ok(self.report(found, interrupted, started.elapsed().as_secs_f64()))
+        Ok(self.report(found, interrupted, started.seconds()))
     }
 
     /// What both designs do with a program under each timing.

@@ -7,14 +7,13 @@ use super::walk::walk;
 use crate::audit::Rule;
 use crate::config::RunConfig;
 use crate::crash::{CrashCase, CrashReport, Exercised, Exploration, Kept};
-use crate::kernel::Failure;
+use crate::kernel::{Failure, Stopwatch};
 use crate::message::ProgramForm;
 use crate::parts::Design;
 use crate::run::Source;
 use crate::stats::per_second;
 use crate::workload::litmus::{Evicting, Litmus, PLACES, Step};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 /// The design and the machine of one timing.
 pub struct Case {
@@ -106,7 +105,7 @@ impl Proving<'_> {
     /// # Errors
     /// An interruption before the first program was judged, or a program that cannot be run.
     pub fn prove(&self) -> Result<ProofReport, Failure> {
-        let started = Instant::now();
+        let started = Stopwatch::start();
         let failures = self.lists.then(Vec::new);
         let mut found = Found { failing: vec![0; self.cases.len()], failures, ..Found::default() };
         let judged = walk(
@@ -125,7 +124,7 @@ impl Proving<'_> {
         if !interrupted {
             found.reach(self.space.operations);
         }
-        Ok(self.report(found, interrupted, started.elapsed().as_secs_f64()))
+        Ok(self.report(found, interrupted, started.seconds()))
     }
 
     /// Runs a program under each timing, with a power failure after each event.

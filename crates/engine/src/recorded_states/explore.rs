@@ -1,5 +1,6 @@
 //! One exploration of the legal states of a recorded program, from configuration to report.
 
+use super::asked::RecordedLegal;
 use super::counters::{Counters, Rules};
 use super::explaining::explain;
 use super::judging::{Extent, Judging};
@@ -12,17 +13,15 @@ use super::report::{Explored, Outcome};
 use super::tally::{PASSES, Pass, Points, Tally};
 use super::watching::Watching;
 use crate::crash::{CrashCase, CrashPlan, CrashReport, Exploration, Region};
-use crate::kernel::{ConfigError, Failure};
+use crate::kernel::{ConfigError, Failure, Stopwatch};
 use crate::message::NO_SITE;
 use crate::run::Source;
 use crate::trace::{Done, StepsRead, Trace, TraceBase};
-use crate::user_recovery::OwnRecovery;
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 /// Default number of states that are tried at one crash point before the rest is left out.
 pub(crate) const STATES_PER_POINT: u64 = 256;
@@ -39,18 +38,6 @@ pub(crate) fn amount(trace: &Trace, exploration: &Exploration, cancel: &Arc<Atom
 /// The readings of the trace, without those that find out why images fail.
 fn passes(plan: CrashPlan) -> &'static [Pass] {
     if plan == CrashPlan::All { &PASSES } else { &PASSES[2..] }
-}
-
-/// What is asked of an exploration.
-pub struct RecordedLegal<'a> {
-    pub exploration: &'a Exploration,
-    /// States tried at one crash point, if the request states it.
-    pub states_per_point: Option<u64>,
-    /// The bytes of a sector, if the files are on a disk.
-    pub sector: Option<u64>,
-    /// The command that judges.
-    pub recovery: Option<&'a mut OwnRecovery>,
-    pub cancel: &'a Arc<AtomicBool>,
 }
 
 /// Fails power at every fence and flush of the recorded program that makes something durable (where caches persist: at every
@@ -78,7 +65,7 @@ pub(super) fn explored(case: &CrashCase<'_>, asked: RecordedLegal<'_>, seen: &mu
     if matches!(exploration.plan, CrashPlan::Sample(_) | CrashPlan::Between { .. }) {
         return Err(ConfigError("explore legal: every fence is a point: 'all' or one event".to_owned()).into());
     }
-    let started = Instant::now();
+    let started = Stopwatch::start();
     let stop_after = exploration.stop_at.map(|_| 1).or(exploration.stop_after);
     let budget = states_per_point.unwrap_or(STATES_PER_POINT);
     let base = trace.base();
@@ -110,7 +97,7 @@ pub(super) fn explored(case: &CrashCase<'_>, asked: RecordedLegal<'_>, seen: &mu
     }
     let unjudged = (points == 0)
         .then(|| near.unjudged(exploration.plan, exploration.region, (case.design.caches_persist(), sector)));
-    let seconds = started.elapsed().as_secs_f64();
+    let seconds = started.seconds();
     let unlike = watching.as_ref().is_some_and(|watching| watching.unlike);
     let extent = if unlike { Extent { tally: extent.tally.without_reads(), ..extent } } else { extent };
     let unknown = watching.and_then(|watching| watching.unknown);

@@ -16,6 +16,7 @@
 //! The trace is read three times (tally): what is most likely to show a mistake comes first, once for each kind of crash
 //! point; then all of it, for each kind; then every point.
 
+mod asked;
 mod causes;
 mod classes;
 mod contents;
@@ -40,17 +41,7 @@ mod together;
 mod trial;
 mod watching;
 
-use crate::legal_states::loses_caches;
-use crate::parts::Design;
-
-/// The bytes that a sector of a disk may have.
-pub(crate) const SECTORS: [u64; 2] = [512, 4096];
-
+pub use asked::RecordedLegal;
+pub(crate) use asked::{SECTORS, explains};
 pub(crate) use explore::amount;
-pub use explore::{RecordedLegal, explore_recorded};
-
-/// Whether the legal states of a recorded program are known: caches are lost, and hardware keeps no log; or caches persist
-/// over plaintext memory.
-pub(crate) fn explains(design: &Design) -> bool {
-    loses_caches(design) || (design.caches_persist() && design.encryption.is_none() && design.log.is_none())
-}
+pub use explore::explore_recorded;

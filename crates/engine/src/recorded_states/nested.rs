@@ -1,7 +1,8 @@
 //! Power that fails again while the program recovers: on each image from which the command recovers, it runs once under the
 //! recorder, and the recording is explored as that of the program is, judged by the same command.
 
-use super::explore::{Reading, RecordedLegal, explored};
+use super::asked::RecordedLegal;
+use super::explore::{Reading, explored};
 use super::judging::Judging;
 use super::loss::Moment;
 use super::memory::Memory;

@@ -15,7 +15,7 @@ use super::response::{ResponseTimes, Responses};
 use crate::assembly::{Figures, memory_map};
 use crate::config::{RunConfig, config_digest};
 use crate::embed::Driver;
-use crate::kernel::{Failure, Histogram, Ps, ps_to_ns};
+use crate::kernel::{Failure, Histogram, Ps, Stopwatch, ps_to_ns};
 use crate::message::{LINE_BYTES, Line, LineBytes, MediaLine, MediaOp, Observer};
 use crate::parts::{Design, PartsList};
 use crate::stats::{
@@ -30,7 +30,6 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 /// Events between two checks of the interrupt flag: well under a millisecond. An access may have any number of them.
 const EVENTS_PER_LOOK: u64 = 4096;
@@ -348,7 +347,7 @@ pub fn run_line_trace<O: Observer>(
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<(LineReport, O), Failure> {
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     let machine = &config.machine;
     let lines = memory_map::room(machine, design)? / LINE_BYTES;
     let base = Arc::new(Filled { end: lines * LINE_BYTES, line: [0x5a; 64] });
@@ -363,7 +362,7 @@ pub fn run_line_trace<O: Observer>(
     if let Some(requests) = run.driver.system.observer.0.1.take() {
         requests.finish()?;
     }
-    let report = run.report(config, design, trace, clock_mhz, &sent, begun.elapsed().as_secs_f64());
+    let report = run.report(config, design, trace, clock_mhz, &sent, begun.seconds());
     Ok((report, run.driver.system.observer.1))
 }
 

@@ -6,7 +6,7 @@ use crate::assembly::{Figures, System};
 use crate::cache::{CacheCounts, CacheStats};
 use crate::config::{Machine, RunConfig, config_digest};
 use crate::cpu::{Core, CoreStats};
-use crate::kernel::{Failure, Histogram, Ps, ps_to_ns};
+use crate::kernel::{Failure, Histogram, Ps, Stopwatch, ps_to_ns};
 use crate::message::{LINE_BYTES, NoObserver, Observer};
 use crate::parts::Design;
 use crate::stats::{
@@ -15,7 +15,6 @@ use crate::stats::{
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 /// Runs one simulation. `progress` is called with the number of transactions that have ended since the last call.
 pub fn simulate(
@@ -40,7 +39,7 @@ pub fn simulate_observed<O: Observer>(
     cancel: &AtomicBool,
 ) -> Result<(RunReport, O), Failure> {
     let job = source.job(bases, cancel)?;
-    let started = Instant::now();
+    let started = Stopwatch::start();
     let base = Arc::clone(&job.base);
     let mut system = System::new(config, design, job, observer)?;
     let mut watch = Watch::new(progress, cancel);
@@ -49,7 +48,7 @@ pub fn simulate_observed<O: Observer>(
     system.run_noting_rest(|system| watch.after(system), rest);
     watch.finish(&system)?;
     source.verdict()?;
-    let seconds = started.elapsed().as_secs_f64();
+    let seconds = started.seconds();
     let mut report = report(config, design, source, &mut system, seconds);
     report.stats.at_crash = power_cost::at_crash(config, design, base, held, cancel)?;
     Ok((report, system.observer))

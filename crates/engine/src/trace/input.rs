@@ -1,6 +1,7 @@
 //! The source of a trace: a file or bytes in memory, plain or compressed (zstd, gzip, xz, bzip2). Compression and format
 //! are detected from the content, not from the name.
 
+use super::compressed::decompressed;
 use super::detect::{Format, detect};
 use super::lines::LineFormat;
 use super::recording::Recording;
@@ -8,27 +9,12 @@ use super::{champsim, pmemcheck, recorded};
 use crate::kernel::ConfigError;
 use std::fs::{File, FileType};
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The first bytes of a zstd frame (RFC 8878 section 3.1.1).
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The first bytes of a gzip member (RFC 1952 section 2.3.1), with the only method that exists.
-const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
-/// The first bytes of an xz stream (xz file format 1.2.1, section 2.1.1.1).
-const XZ_MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0x00];
-/// The first bytes of a bzip2 stream, which the size of its blocks follows: a digit from 1 to 9, in 100,000 bytes. The
-/// decoder allocates 4 bytes for each byte of a block.
-const BZIP2_MAGIC: [u8; 3] = *b"BZh";
-/// The largest accepted zstd window, log2 of bytes: 128 MiB, which the zstd tool itself accepts by default. The window
-/// is the only memory that a frame's header can make the decoder allocate.
-const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-/// The most memory that an xz header can make the decoder allocate: `xz -9` needs 65 MiB.
-const XZ_MEMORY_MAX: u64 = 128 << 20;
 /// Bytes of (decompressed) trace buffered at a time.
-const BUFFER_BYTES: usize = 1 << 16;
+pub(super) const BUFFER_BYTES: usize = 1 << 16;
 /// Bytes of (decompressed) trace from which its format is detected.
 const HEAD_BYTES: u64 = 4096;
 
@@ -141,44 +127,19 @@ fn open(name: String, input: impl Read + Send + 'static, cancel: &Arc<AtomicBool
     Ok(Opened { name, input: Box::new(Interruptible { input, cancel: Arc::clone(cancel) }), format, read })
 }
 
-/// `input` itself, or its decompressed contents if it begins like compressed data.
-pub(super) fn decompressed(input: impl BufRead + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
-    let mut input = input;
-    // The buffer may hold fewer bytes than a magic number (files and bytes in memory have them all); such input is read
-    // as it is.
-    let head = input.fill_buf()?;
-    if head.starts_with(&ZSTD_MAGIC) {
-        let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
-        decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
-    }
-    if head.starts_with(&GZIP_MAGIC) {
-        let decoder = flate2::bufread::MultiGzDecoder::new(input);
-        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
-    }
-    if head.starts_with(&XZ_MAGIC) {
-        let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY_MAX, liblzma::stream::CONCATENATED);
-        let decoder = liblzma::bufread::XzDecoder::new_stream(input, stream.map_err(io::Error::from)?);
-        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
-    }
-    if head.strip_prefix(&BZIP2_MAGIC).and_then(|size| size.first()).is_some_and(|size| matches!(size, b'1'..=b'9')) {
-        let decoder = bzip2::bufread::MultiBzDecoder::new(input);
-        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
-    }
-    Ok(Box::new(input))
-}
-
 /// What a path that is no regular file names.
 fn kind_of(file: FileType) -> &'static str {
-    if file.is_dir() {
-        "a folder"
-    } else if file.is_fifo() {
-        "a pipe"
-    } else if file.is_socket() {
-        "a socket"
-    } else {
-        "a device"
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if file.is_fifo() {
+            return "a pipe";
+        }
+        if file.is_socket() {
+            return "a socket";
+        }
     }
+    if file.is_dir() { "a folder" } else { "a device" }
 }
 
 /// Whether `error` is how a decoder reports that compressed input was cut off.

@@ -23,6 +23,8 @@
 
 mod annotated;
 mod champsim;
+#[cfg_attr(not(feature = "host"), path = "compressed_without_host.rs")]
+mod compressed;
 mod counter_writebacks;
 mod detect;
 mod image;
@@ -32,6 +34,7 @@ pub mod lines;
 mod mapped_files;
 mod marks;
 mod omitted;
+mod packing;
 pub mod pending;
 mod pmemcheck;
 mod program;
@@ -58,6 +61,7 @@ pub use image::{EmptyBase, TraceBase};
 pub use marks::Marks;
 pub use omitted::Omitted;
 pub use program::{OPS_PER_FILL, TraceProgram};
+#[cfg(feature = "host")]
 pub use recorded::{TraceWritten, write_trace};
 pub use recording::{AnnotationKind, Expected, FlushKind, StoreWay};
 pub use sites::{Frame, Sites};

@@ -4,6 +4,7 @@ use super::group::Group;
 use super::output::Output;
 use super::server::{Offer, Server};
 use super::shell_quoted;
+use super::verdict::Outcome;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{self, ExitStatus, Stdio};
@@ -12,14 +13,6 @@ use std::time::{Duration, Instant};
 
 /// Time between two checks whether the command has ended, the user has interrupted or time is up, if it prints nothing.
 pub(super) const LOOK: Duration = Duration::from_millis(10);
-
-/// How a command ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    Exit(i32),
-    Signal(i32),
-    TimedOut,
-}
 
 impl From<ExitStatus> for Outcome {
     fn from(status: ExitStatus) -> Self {

@@ -22,23 +22,25 @@ mod placeholders;
 mod preflight;
 mod recorded_runs;
 mod server;
+mod settings;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod verdict;
 mod watched_reads;
 
 use crate::kernel::{ConfigError, Failure, workers};
 use crate::message::{Line, LineBytes};
 use crate::trace::{Marks, Trace};
-use command::{Limits, Outcome, Ran};
+use command::{Limits, Ran};
 use image::Image;
-pub(crate) use placeholders::Named;
 pub use placeholders::Occasion;
 use placeholders::names_memory;
-pub use preflight::Preflight;
+pub(crate) use placeholders::{Named, shell_quoted};
 use recorded_runs::Again;
 pub use recorded_runs::{Recorded, RecordedProgram, ToRecord};
 use rustc_hash::FxHashMap;
+pub use settings::{Preflight, RecoverySettings, TIMEOUT_SECONDS};
 use slots::{Prepared, Slots};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,91 +49,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tempfile::TempDir;
+use verdict::Outcome;
+pub use verdict::Verdict;
 pub use watched_reads::{Watched, WordRead};
-
-/// Seconds that a run of the command may take by default.
-pub const TIMEOUT_SECONDS: u64 = 60;
 
 /// The most commands that run at a time.
 const JOBS_MAX: usize = 1024;
 /// Time between two checks whether the user has interrupted.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The settings of the user's own recovery.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecoverySettings {
-    /// The command; `{pool}`, `{folder}` and `{marks}` are replaced with quoted paths, `{event}` with a number.
-    pub command: String,
-    /// What the last line that the command prints must contain; `None` if its exit code alone decides.
-    pub prints: Option<String>,
-    /// Seconds that a run of the command may take, at least 1.
-    pub timeout_seconds: u64,
-    /// Where the temporary folder is created; `None` for the system's default.
-    pub folder: Option<PathBuf>,
-    /// Where the image of the first failure is kept; `None` to keep none.
-    pub keep: Option<PathBuf>,
-    /// Commands that run at a time, at least 1; never more than there are processors.
-    pub jobs: usize,
-    /// The command line of what notes the reads of a run ([`watched_reads`]); `None` to note none.
-    pub watcher: Option<Vec<String>>,
-    /// The command line of what records a run ([`recorded_runs`]); `None` to record none.
-    pub recorder: Option<Vec<String>>,
-}
-
 impl RecoverySettings {
     /// Whether the program recovers, by how the command ended and by the last line that it printed.
     fn accepts(&self, Ran { outcome, said }: &Ran) -> bool {
         *outcome == Outcome::Exit(0) && self.prints.as_ref().is_none_or(|text| said.contains(text.as_str()))
-    }
-}
-
-/// The command's verdict on an image.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    outcome: Outcome,
-    recovers: bool,
-    /// The last line that it printed, with `{folder}` in place of the folder of its files.
-    said: String,
-}
-
-impl Verdict {
-    /// Whether the program recovers.
-    pub fn recovers(&self) -> bool {
-        self.recovers
-    }
-
-    /// Whether it had not ended in time, and was killed.
-    pub fn timed_out(&self) -> bool {
-        self.outcome == Outcome::TimedOut
-    }
-
-    fn did(&self, timeout_seconds: u64) -> String {
-        match self.outcome {
-            Outcome::Exit(0) if !self.recovers => {
-                "ended with exit code 0 and not with the line that it was to print".to_owned()
-            }
-            Outcome::Exit(code) => format!("ended with exit code {code}"),
-            Outcome::Signal(number) => format!("was ended by signal {number}"),
-            Outcome::TimedOut => format!("had not ended after {timeout_seconds} s and was killed"),
-        }
-    }
-
-    /// What the command did, as a part of a sentence.
-    fn briefly(&self, timeout_seconds: u64) -> String {
-        let did = self.did(timeout_seconds);
-        match self.said.as_str() {
-            "" => format!("{did} and printed nothing"),
-            said => format!("{did}, and the last line that it printed is \"{said}\""),
-        }
-    }
-
-    /// What the command did, as a sentence without its subject.
-    pub fn describe(&self, timeout_seconds: u64) -> String {
-        let did = self.did(timeout_seconds);
-        match self.said.as_str() {
-            "" => format!("{did}, and printed nothing."),
-            said => format!("{did}. The last line that it printed: \"{said}\""),
-        }
     }
 }
 
@@ -450,12 +380,6 @@ fn check(settings: &RecoverySettings) -> Result<(), ConfigError> {
         return Err(ConfigError(format!("recover_jobs: {jobs} is not from 1 to {JOBS_MAX}")));
     }
     Ok(())
-}
-
-/// `text` as one word of a shell command.
-pub(crate) fn shell_quoted(text: &str) -> String {
-    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=".contains(c));
-    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// The system's error message, without its number.

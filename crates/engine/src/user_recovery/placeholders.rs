@@ -1,6 +1,5 @@
 //! What stands for something else in the text of a command, and what a run of the command is told by it.
 
-use super::shell_quoted;
 use crate::kernel::keyed_digest;
 use std::path::Path;
 
@@ -78,4 +77,10 @@ pub(super) fn filled_in(command: &str, given: &Given<'_>) -> String {
         rest = &from[found.map_or(1, str::len)..];
     }
     text + rest
+}
+
+/// `text` as one word of a shell command.
+pub(crate) fn shell_quoted(text: &str) -> String {
+    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=".contains(c));
+    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

@@ -1,29 +1,16 @@
 //! Before anything is explored: the command on memory of which nothing is lost, as the program finds it and as it leaves it.
 //! What fails there says nothing about power failures.
 
-use super::{Occasion, OwnRecovery, Verdict};
+use super::{Occasion, OwnRecovery, Preflight, Verdict};
 use crate::kernel::{ConfigError, Failure};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes};
-use crate::trace::{Done, Step, Trace};
+use crate::trace::{Done, Step};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Digests of the two memories, which no exploration shares: they must not count among its images.
 const FIRST: u128 = u128::MAX;
 const LAST: u128 = u128::MAX - 1;
-
-/// What is run before an exploration.
-pub struct Preflight<'a> {
-    pub trace: &'a Trace,
-    /// Whether the good part of a trace that is cut off is enough.
-    pub allow_truncated: bool,
-    /// The first memory is that after so many marks, and the last one that before the mark of this number.
-    pub after: u64,
-    pub until: Option<u64>,
-    pub cancel: &'a Arc<AtomicBool>,
-}
 
 /// The memory of a program, everything in it durable.
 struct Whole<'a> {

@@ -5,10 +5,11 @@
 //! a recording of each program that the command starts, in the order in which they begin, to `PREFIX-0`, `PREFIX-1` and so on.
 //! A run counts only if its recordings explain all that it has changed of its files.
 
-use super::command::{Limits, Outcome};
+use super::command::Limits;
 use super::copy::{copy, read_with_zeros, same};
 use super::image::{Image, existing};
 use super::slots::{Left, Prepared};
+use super::verdict::Outcome;
 use super::watched_reads::SLOWER;
 use super::{Occasion, OwnRecovery, reason, temporary_folder};
 use crate::kernel::{ConfigError, Failure};

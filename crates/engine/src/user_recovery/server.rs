@@ -1,9 +1,10 @@
 //! A command that is started once and forks for each run, so that it is loaded and linked once: one that calls
 //! `counterpoint_recovery_server` of `counterpoint_program.h`, which says what goes over the socket.
 
-use super::command::{Came, LOOK, Limits, Outcome, Ran};
+use super::command::{Came, LOOK, Limits, Ran};
 use super::group::Group;
 use super::output::Output;
+use super::verdict::Outcome;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

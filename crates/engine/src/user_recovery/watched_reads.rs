@@ -4,8 +4,9 @@
 //! A watcher is a command line. `--reads=FILE`, `--image=DEVICE:INODE` for each file in its order, `--` and the command are
 //! appended to it. `recorder/reads.h` says what it writes to FILE.
 
-use super::command::{self, Came, Limits, Outcome, Ran};
+use super::command::{self, Came, Limits, Ran};
 use super::slots::Prepared;
+use super::verdict::Outcome;
 use super::{Occasion, OwnRecovery, reason};
 use crate::kernel::{ConfigError, Failure};
 use crate::message::{Line, LineBytes};

@@ -66,7 +66,7 @@ pub(in crate::api) struct Broken {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(in crate::api) struct Common {
-    /// The design: a name, or the path of a design file.
+    /// The design: a name, the path of a design file, or the text of one.
     pub design: String,
     /// The name of a workload, or the path of a trace.
     pub workload: String,
@@ -312,7 +312,7 @@ pub(in crate::api) struct Window {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(in crate::api) struct Prove {
-    /// The design: a name, or the path of a design file.
+    /// The design: a name, the path of a design file, or the text of one.
     pub design: String,
     #[serde(flatten)]
     pub setting: Setting,
@@ -431,7 +431,7 @@ pub(in crate::api) struct Check {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(in crate::api) struct Recovery {
-    /// The design: a name, or the path of a design file.
+    /// The design: a name, the path of a design file, or the text of one.
     pub design: String,
     #[serde(flatten)]
     pub setting: Setting,

@@ -4,9 +4,11 @@
 
 mod reader;
 mod record;
+#[cfg(feature = "host")]
 mod seek;
 mod varint;
 mod walk;
+#[cfg(feature = "host")]
 mod write;
 
 #[cfg(test)]
@@ -17,6 +19,8 @@ pub use record::{
     ACCESS_BYTES_MAX, Access, CALLERS_MAX, Callers, DATA_BYTES_MAX, MAGIC, RECORD_BYTES_MAX, Record as RecordedRecord,
     TEXT_BYTES_MAX, VERSIONS,
 };
+#[cfg(feature = "host")]
 pub use seek::SeekableTrace;
 pub(super) use walk::Walk;
+#[cfg(feature = "host")]
 pub use write::{TraceWritten, write_trace};

@@ -8,6 +8,8 @@ pub const MAGIC: [u8; 7] = *b"CPTRACE";
 /// The versions: the second has SCRATCH, the third COUNTER_WRITEBACK and COUNTER_ATOMIC, the fourth LOCKED and LACKS, the
 /// fifth CALLED_STORE, the sixth KERNEL_FLUSH and files that stand for the sizes of others.
 pub const VERSIONS: [u8; 6] = [1, 2, 3, 4, 5, 6];
+/// The exit status in END if the stream had none: no program exits with it.
+pub const STATUS_UNKNOWN: u64 = 256;
 /// The most bytes that IMAGE and KERNEL_STORE carry.
 pub const DATA_BYTES_MAX: usize = 1 << 16;
 /// The most bytes of a path or a marker.

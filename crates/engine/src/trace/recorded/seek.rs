@@ -1,6 +1,6 @@
 //! A trace file that is opened in the middle: its table of frames says where each begins, and each begins with a SYNC.
 
-use super::super::input::decompressed;
+use super::super::compressed::decompressed;
 use super::reader::{RecordReader, Step};
 use super::record::Record;
 use super::write::FRAME_BYTES_MAX;

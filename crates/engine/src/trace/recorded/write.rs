@@ -5,7 +5,7 @@ use super::super::lacks::Lack;
 use super::super::mapped_files::RegisteredFile;
 use super::super::recording::{Act, Expected, Recording};
 use super::super::summary::{SIZE_OF, Tally};
-use super::record::{MAGIC, TAG_END, TAG_SYNC};
+use super::record::{MAGIC, STATUS_UNKNOWN, TAG_END, TAG_SYNC};
 use super::varint::put;
 use super::walk::Walk;
 use crate::kernel::ConfigError;
@@ -19,8 +19,6 @@ use zeekstd::{EncodeOptions, Encoder, FrameSizePolicy};
 pub const FRAME_BYTES: u64 = 1 << 20;
 /// The most uncompressed bytes of a frame, which a reader must process to start at the frame's beginning.
 pub const FRAME_BYTES_MAX: u64 = 8 << 20;
-/// The exit status in END if the stream had none: no program exits with it.
-pub const STATUS_UNKNOWN: u64 = 256;
 /// Uncompressed bytes gathered before they are compressed.
 const GATHERED_BYTES: usize = 1 << 16;
 

@@ -2,9 +2,10 @@
 
 mod server;
 
-use super::command::{Came, Limits, Outcome};
+use super::command::{Came, Limits};
 use super::image::Image;
 use super::placeholders::{Given, filled_in};
+use super::verdict::Outcome;
 use super::*;
 use crate::trace::Trace;
 use std::fs;

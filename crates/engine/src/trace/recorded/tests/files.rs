@@ -1,7 +1,8 @@
 //! From a stream to a file and back, and a file opened in the middle.
 
+use super::super::record::STATUS_UNKNOWN;
 use super::super::tests::*;
-use super::super::write::{FRAME_BYTES, STATUS_UNKNOWN};
+use super::super::write::FRAME_BYTES;
 use super::super::{RecordReader, RecordedRecord, RecordedStep, SeekableTrace, write_trace};
 use super::build::{BASE, SIZE};
 use std::io::{Cursor, Read};
