@@ -178,9 +178,10 @@ def test_the_page_shows_what_happens(tmp_path: Path) -> None:
 
 def test_the_schema_of_the_file_says_what_it_may_have() -> None:
     (block,) = [one.body for one in tutorial.blocks(_PAGE) if one.title == project.NAME]
-    document_types.check("files/project.json", tomllib.loads(block))
-    document_types.check("files/project.json", {"cores": 4, "compare": {"cores": [1, 4]}, "sweep": "x"})
+    schema = json.loads((tutorial.ROOT / "docs/schema/files/project.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    holds = jsonschema.Draft202012Validator(schema).is_valid
+    assert holds(tomllib.loads(block))
+    assert holds({"cores": 4, "compare": {"cores": [1, 4]}, "sweep": "x"})
     wrong: list[dict[str, Any]] = [{"sead": 1}, {"run": {"explore": "legal"}}, {"man": {}}, {"nested": 1}]
-    for document in [*wrong, {"seed": [1]}, {"json": True}, {"run": {"cores": [1, 4]}}]:
-        with pytest.raises(jsonschema.ValidationError):
-            document_types.check("files/project.json", document)
+    assert not any(map(holds, [*wrong, {"seed": [1]}, {"json": True}, {"run": {"cores": [1, 4]}}]))
