@@ -18,11 +18,13 @@ from typing import Any
 
 import document_types
 import file_tables
+import project_schema
 import report_types
 from counterpoint import _engine
 
 ROOT = Path(__file__).parents[1]
 _WRITTEN = "Written by `make contract` from the options in crates/engine/src/api/request/options.rs; do not edit."
+_OF_COMMANDS = "Written by `make contract` from the options of the commands; do not edit."
 _SUBJECT = ("design", "other", "workload", "trace")
 """What a call is about, which no type of options has."""
 
@@ -386,6 +388,7 @@ def files() -> Iterator[tuple[Path, str]]:
         yield ROOT / "docs/schema/reports" / name, text
     for name, text in file_tables.schema_files():
         yield ROOT / "docs/schema/files" / name, text
+    yield ROOT / "docs/schema/files/project.json", report_types.schema_text(_OF_COMMANDS, project_schema.schema())
     for name, text in document_types.schema_files(options):
         yield ROOT / "docs/schema" / name, text
 

@@ -70,7 +70,7 @@ def _refusal(words: list[str]) -> str | None:
         return f"there is no command {name}"
     parent = typer.Context(group, info_name="counterpoint")
     try:
-        context = command.make_context(name, ["--no-project", *rest] if project._options(command) else rest, parent)
+        context = command.make_context(name, ["--no-project", *rest] if project.options_of(command) else rest, parent)
         if name in _RESOLVED and not str(context.params["design"]).endswith(".toml"):
             asked = given(options.RunOptions, part(options.RunOptions, context.params))
             machine = str(asked.get("machine", ""))

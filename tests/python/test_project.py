@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 import typer.main
 from conftest import Cli
@@ -74,13 +76,15 @@ def test_another_file_or_none_is_taken(cli: Cli, folder: Path) -> None:
 
 def test_files_are_meant_from_the_folder_of_the_file(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "mine.toml").write_text('base = "small"\n')
-    (folder / project.NAME).write_text('machine = "mine.toml"\n[compare]\ndesign = ["secpm", "sca"]\ncsv = "t.csv"\n')
+    (folder / project.NAME).write_text(
+        'machine = "mine.toml"\n[compare]\ndesign = ["secpm", "sca"]\ncores = [1, 2]\ncsv = "t.csv"\n'
+    )
     inner = folder / "inner"
     inner.mkdir()
     monkeypatch.chdir(inner)
     assert _request(cli)["configuration"]["machine"]["name"] == "mine"
     done = cli("compare", "-w", "array", *_SHORT)
-    assert done.code == 0 and (folder / "t.csv").read_text().count("\n") == 3, done.err
+    assert done.code == 0 and (folder / "t.csv").read_text().count("\n") == 5, done.err
 
 
 @pytest.mark.parametrize(
@@ -158,11 +162,11 @@ def test_a_baseline_may_have_been_written_with_a_file(cli: Cli, folder: Path) ->
 def test_every_option_of_the_calls_is_a_key() -> None:
     group: Any = typer.main.get_command(app)
     commands = {name: group.get_command(None, name) for name in group.list_commands(None)}
-    keys = {key for command in commands.values() for key in project._options(command)}
+    keys = {key for command in commands.values() for key in project.options_of(command)}
     assert {flag.removeprefix("--") for _, flag, *_ in FLAGS.values()} <= keys
     assert not keys & {"json", "help", "project", "no-project"}
     assert keys & commands.keys() == {"sweep"}, "a text for `report`, a table for the command"
-    without = {name for name, command in commands.items() if not project._options(command)}
+    without = {name for name, command in commands.items() if not project.options_of(command)}
     told = _PAGE.partition("which are of one call. ")[2]
     assert {name for name in commands if f"`{name}`" in told.partition(" take nothing from a file")[0]} == without
 
@@ -170,3 +174,14 @@ def test_every_option_of_the_calls_is_a_key() -> None:
 def test_the_page_shows_what_happens(tmp_path: Path) -> None:
     (done,) = tutorial.beside(tmp_path).play(_PAGE)
     tutorial.check(done)
+
+
+def test_the_schema_of_the_file_says_what_it_may_have() -> None:
+    (block,) = [one.body for one in tutorial.blocks(_PAGE) if one.title == project.NAME]
+    schema = json.loads((tutorial.ROOT / "docs/schema/files/project.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    holds = jsonschema.Draft202012Validator(schema).is_valid
+    assert holds(tomllib.loads(block))
+    assert holds({"cores": 4, "compare": {"cores": [1, 4]}, "sweep": "x"})
+    wrong: list[dict[str, Any]] = [{"sead": 1}, {"run": {"explore": "legal"}}, {"man": {}}, {"nested": 1}]
+    assert not any(map(holds, [*wrong, {"seed": [1]}, {"json": True}, {"run": {"cores": [1, 4]}}]))

@@ -74,7 +74,7 @@ def take(context: Any) -> None:
         return
     found = {
         key: one.name
-        for key, one in _options(context.command).items()
+        for key, one in options_of(context.command).items()
         if key in file.given and getattr(context.get_parameter_source(one.name), "name", "") == "DEFAULT_MAP"
     }
     if found:
@@ -189,7 +189,7 @@ class _File:
         Args:
             commands: all commands by name.
         """
-        known = {name: _options(command) for name, command in commands.items()}
+        known = {name: options_of(command) for name, command in commands.items()}
         for key, value in self._document.items():
             if isinstance(value, dict) and known.get(key):
                 for inner, given in value.items():
@@ -218,7 +218,7 @@ class _File:
 
     def defaults(self, command: Any) -> dict[str, Any]:
         """The values for a command's parameters, as they would be typed; those of its own table come first."""
-        known = _options(command)
+        known = options_of(command)
         own = self._document.get(command.name, {})
         found = {}
         for key, one in known.items():
@@ -269,7 +269,7 @@ class _File:
         texts = [self._placed(option, str(one)) for one in values]
         if option.multiple:
             return texts
-        if isinstance(value, list) and ",..." not in (option.metavar or ""):
+        if isinstance(value, list) and not is_comma_list(option):
             self._refuse(path, f"{key} is a list; --{key} takes one value")
         return ",".join(texts)
 
@@ -281,9 +281,14 @@ class _File:
         return _near(path) if always or ("NAME" in metavar and is_file(path)) else text
 
 
-def _options(command: Any) -> dict[str, Any]:
+def options_of(command: Any) -> dict[str, Any]:
     """The options of a command that a file can give, by key; none if it takes nothing from files."""
     return _values(command) if any(one.name == "no_project" for one in command.params) else {}
+
+
+def is_comma_list(option: Any) -> bool:
+    """Whether the value of an option may be several, with commas between."""
+    return "[," in (option.metavar or "")
 
 
 def _values(command: Any) -> dict[str, Any]:
