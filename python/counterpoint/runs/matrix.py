@@ -201,8 +201,11 @@ def run_request(design: str, workload: str, options: Mapping[str, Any]) -> dict[
 
 @cache
 def is_of_lines(workload: str) -> bool:
-    """Whether a workload is a trace of memory lines."""
-    return is_line_trace(workload)
+    """Whether a workload is a trace of memory lines; what is wrong with another file, the engine says."""
+    try:
+        return is_line_trace(workload)
+    except InputError:
+        return False
 
 
 def _table(document: Mapping[str, Any], name: str, place: str) -> Mapping[str, Any]:

@@ -71,7 +71,7 @@ pub(super) fn interrupted() -> Value {
 /// Validates the request of a run and returns the complete configuration as JSON.
 pub fn resolve(request: &str) -> Result<String, ConfigError> {
     let given = request::parse_object(request)?;
-    if is_of_lines(&given, &Arc::default())? {
+    if is_of_lines(&given, &Arc::default()) {
         return Ok(lines::resolve(&request::read(given)?)?.to_string());
     }
     let Run { common, omitted, .. } = request::read(given)?;
@@ -108,10 +108,10 @@ pub fn replay(request: &str, workers: usize, progress: Progress, cancel: &Arc<At
     run_batch(request, workers, None, progress, cancel)
 }
 
-/// Whether the workload of a request is a trace of memory lines.
-fn is_of_lines(given: &Given, cancel: &Arc<AtomicBool>) -> Result<bool, ConfigError> {
+/// Whether the workload of a request is a trace of memory lines. What is wrong with a file is said where it is run.
+fn is_of_lines(given: &Given, cancel: &Arc<AtomicBool>) -> bool {
     let path = given.get("workload").and_then(Value::as_str);
-    Ok(path.map(|path| lines::open(path, cancel)).transpose()?.flatten().is_some())
+    path.is_some_and(|path| matches!(lines::open(path, cancel), Ok(Some(_))))
 }
 
 fn run_batch(
@@ -122,7 +122,7 @@ fn run_batch(
     cancel: &Arc<AtomicBool>,
 ) -> Result<String, Failure> {
     let batch = request::parse_batch(request)?;
-    if batch.first().map(|first| is_of_lines(first, cancel)).transpose()?.unwrap_or(false) {
+    if batch.first().is_some_and(|first| is_of_lines(first, cancel)) {
         return lines::replay(&request::read_all(batch)?, workers, progress, cancel);
     }
     run_all(&request::read_all(batch)?, workers, session, progress, cancel)
