@@ -147,10 +147,10 @@ def status(done: Mapping[Part, Mapping[str, Any]]) -> Iterator[str]:
     readings: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for (design, variant, _), found in done.items():
         readings.setdefault((design, variant), []).append(found)
-    for (design, variant), found in readings.items():
-        programs, crashes, failing = (sum(one[key] for one in found) for key in ("programs", "crashes", "failing"))
+    for (design, variant), known in readings.items():
+        programs, crashes, failing = (sum(one[key] for one in known) for key in ("programs", "crashes", "failing"))
         told = "no program fails" if not failing else f"{failing:,} fail"
-        proven = f"{design} ({variant}): {len(found):,} parts, {programs:,} programs, {crashes:,} crashes"
+        proven = f"{design} ({variant}): {len(known):,} parts, {programs:,} programs, {crashes:,} crashes"
         yield f"{proven}; {told}"
     if not readings:
         yield "nothing was proven yet"

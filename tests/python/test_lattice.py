@@ -14,7 +14,7 @@ from lattice import Reading
 pytestmark = pytest.mark.engine
 
 _FAST: dict[str, tuple[Reading, ...]] = {
-    "fences": (("write-back", "published"), ("eadr", "published"), ("secpm", "published"), ("secpm", "hardened")),
+    "fences": (("write-back", "published"), ("eadr", "published"), ("secpm", "published")),
     "transactions": (("hw-log", "published"), ("easy-pm", "hardened"), ("sca", "published")),
 }
 """By order: readings whose programs take a moment."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import campaign
 import counterpoint as cp
 import long_proofs
 
@@ -18,6 +19,7 @@ _BOUND = {"operations": 3, "lines": 1}
 def test_parts_are_all_programs_and_a_second_call_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(long_proofs, "PREFIX", 2)
     store = tmp_path / "s.jsonl"
     words = ["--operations", "3", "--lines", "1", "--design", "eadr", "--store", str(store)]
     monkeypatch.setattr("sys.argv", ["long_proofs", *words, "--minutes", "0"])
@@ -39,7 +41,7 @@ def test_parts_are_all_programs_and_a_second_call_goes_on(
 def test_a_program_that_fails_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(long_proofs.campaign, "promises", lambda design, variant: True)
+    monkeypatch.setattr(campaign, "promises", lambda design, variant: True)
     words = ["--operations", "2", "--lines", "1", "--design", "write-back", "--store", str(tmp_path / "s.jsonl")]
     monkeypatch.setattr("sys.argv", ["long_proofs", *words])
     assert long_proofs.main() == 1
