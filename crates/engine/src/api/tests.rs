@@ -54,7 +54,7 @@ fn after_an_interruption_no_further_run_starts() {
 #[test]
 fn schema_of_a_request_describes_every_field() {
     let schemas: Value = serde_json::from_str(&schemas()).unwrap();
-    assert_eq!(schemas.as_object().unwrap().len(), 7);
+    assert_eq!(schemas.as_object().unwrap().len(), 8);
     for (request, schema) in schemas.as_object().unwrap() {
         let properties = schema["properties"].as_object().unwrap();
         let mut ordered: Vec<&str> = schema["x-order"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
@@ -103,8 +103,10 @@ fn key_of_another_kind_of_request_is_refused() {
         let only = "only a crash exploration and a picture of a crash do";
         assert_eq!(sentence(run_one(&with(key, &value))), format!("{key}: a run does not take it, {only}"));
     }
-    for (key, value) in [("timeline", json!("t.json")), ("by_line", json!(true))] {
-        let only = "a crash exploration does not take it, only a run does";
+    for (key, value, takers) in
+        [("timeline", json!("t.json"), "a run and a replay of memory lines do"), ("by_line", json!(true), "a run does")]
+    {
+        let only = format!("a crash exploration does not take it, only {takers}");
         assert_eq!(sentence(crash_one(&with(key, &value))), format!("{key}: {only}"));
     }
     for call in [run_one, crash_one, picture] as [Call; 3] {

@@ -43,45 +43,8 @@ impl Figures {
         now: Ps,
     ) -> Self {
         let (stats, media) = (controller.stats(now), device.stats());
-        let (words, transfer) = (u64::from(LINE_WORDS), design.media_layout(machine).transfer_bytes());
-        let metadata_writes = stats.counter_writes + stats.mac_writes + stats.tree_writes + stats.table_writes;
-        let writes = stats.data_writes + stats.log_writes + metadata_writes;
-        let reads = stats.data_reads + stats.counter_reads + stats.mac_reads + stats.tree_reads;
-        let (endured_runs, in_years) = (device.endured_runs(machine), |runs: f64| runs * years(now - since));
         Self {
-            nvm: Nvm {
-                reads,
-                writes,
-                data_writes: stats.data_writes,
-                log_writes: stats.log_writes,
-                counter_writes: stats.counter_writes,
-                mac_writes: stats.mac_writes,
-                tree_writes: stats.tree_writes,
-                table_writes: stats.table_writes,
-                write_bytes: (writes * words - stats.spared_words) * transfer / words,
-                data_reads: stats.data_reads,
-                counter_reads: stats.counter_reads,
-                mac_reads: stats.mac_reads,
-                tree_reads: stats.tree_reads,
-                read_bytes: reads * transfer,
-                energy_nj: device.energy_fj(now - since) as f64 / 1e6,
-                max_line_writes: media.max_line_writes,
-                max_data_writes: media.most_writes.data,
-                max_counter_writes: media.most_writes.counter,
-                max_mac_writes: media.most_writes.mac,
-                max_tree_writes: media.most_writes.tree,
-                max_table_writes: media.most_writes.table,
-                endured_runs,
-                lifetime_years: endured_runs.map(in_years),
-                even_lifetime_years: device.evenly_endured_runs(machine).map(in_years),
-                gap_moves: media.gap_moves,
-                write_interruptions: media.interruptions,
-                flipped_bits: machine.engine.bytes.then_some(media.flipped_bits),
-                data_flip_share: data_flip_share(machine, &media),
-                row_hits: media.row_hits,
-                bank_busy_ns: ps_to_ns(media.bank_busy_ps),
-                modules: device.module_stats().map(|stats| modules(machine, &media, stats)),
-            },
+            nvm: nvm(machine, design, &stats, device, now - since),
             energy: energy(machine, &stats, &media, device.background_fj(now - since)),
             channels: channels(device, machine.device.channels),
             banks: (0..device.banks()).map(|bank| bank_report(device, bank)).collect(),
@@ -106,6 +69,49 @@ impl Figures {
                 alarms: stats.alarms,
             }),
         }
+    }
+}
+
+/// What the device did in `elapsed` picoseconds.
+fn nvm(machine: &Machine, design: &Design, stats: &ControllerStats, device: &Device, elapsed: Ps) -> Nvm {
+    let media = device.stats();
+    let (words, transfer) = (u64::from(LINE_WORDS), design.media_layout(machine).transfer_bytes());
+    let metadata_writes = stats.counter_writes + stats.mac_writes + stats.tree_writes + stats.table_writes;
+    let writes = stats.data_writes + stats.log_writes + metadata_writes;
+    let reads = stats.data_reads + stats.counter_reads + stats.mac_reads + stats.tree_reads;
+    let (endured_runs, in_years) = (device.endured_runs(machine), |runs: f64| runs * years(elapsed));
+    Nvm {
+        reads,
+        writes,
+        data_writes: stats.data_writes,
+        log_writes: stats.log_writes,
+        counter_writes: stats.counter_writes,
+        mac_writes: stats.mac_writes,
+        tree_writes: stats.tree_writes,
+        table_writes: stats.table_writes,
+        write_bytes: (writes * words - stats.spared_words) * transfer / words,
+        data_reads: stats.data_reads,
+        counter_reads: stats.counter_reads,
+        mac_reads: stats.mac_reads,
+        tree_reads: stats.tree_reads,
+        read_bytes: reads * transfer,
+        energy_nj: device.energy_fj(elapsed) as f64 / 1e6,
+        max_line_writes: media.max_line_writes,
+        max_data_writes: media.most_writes.data,
+        max_counter_writes: media.most_writes.counter,
+        max_mac_writes: media.most_writes.mac,
+        max_tree_writes: media.most_writes.tree,
+        max_table_writes: media.most_writes.table,
+        endured_runs,
+        lifetime_years: endured_runs.map(in_years),
+        even_lifetime_years: device.evenly_endured_runs(machine).map(in_years),
+        gap_moves: media.gap_moves,
+        write_interruptions: media.interruptions,
+        flipped_bits: machine.engine.bytes.then_some(media.flipped_bits),
+        data_flip_share: data_flip_share(machine, &media),
+        row_hits: media.row_hits,
+        bank_busy_ns: ps_to_ns(media.bank_busy_ps),
+        modules: device.module_stats().map(|stats| modules(machine, &media, stats)),
     }
 }
 

@@ -137,13 +137,12 @@ fn every_value_of_every_part_is_crashed_on_designs_that_can_have_it() {
     let folder = TempDir::new().unwrap();
     let parts: Vec<Part> = design::parts();
     let values = parts.iter().flat_map(|part| part.values.iter().map(|value| (part.key, value.name)));
-    let mut missing: Vec<(&str, &str)> = values.collect();
+    let mut missing: Vec<(usize, (&str, &str))> = values.enumerate().collect();
     let mut accepted_by_parts: BTreeMap<String, bool> = BTreeMap::new();
     for pass in 0..3 {
         let mut distinct = BTreeMap::new();
         let of: Vec<Vec<String>> = missing
             .iter()
-            .enumerate()
             .map(|(number, value)| designs_with(&folder, *value, (number + pass) % 3, &mut distinct))
             .collect();
         distinct.retain(|parts, _| !accepted_by_parts.contains_key(parts));
@@ -155,7 +154,7 @@ fn every_value_of_every_part_is_crashed_on_designs_that_can_have_it() {
         missing.retain(|_| !of.next().unwrap().iter().any(|parts| accepted_by_parts[parts]));
     }
     // No design can have a log counter that is stored beside its line.
-    assert_eq!(missing, [("log_write_path", "co-located")]);
+    assert_eq!(missing.into_iter().map(|(_, value)| value).collect::<Vec<_>>(), [("log_write_path", "co-located")]);
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn check_places(log: &Log, device: &Device, banks: &[BankReport], channels: &[Ch
 fn lines(config: &RunConfig, text: &str) -> (counterpoint_engine::LineReport, Log, Vec<(bool, u64)>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("requests.csv");
-    let (design, never) = (design::find("secpm", Variant::Hardened).unwrap(), AtomicBool::new(false));
+    let (design, never) = (design::find(&config.design, Variant::Hardened).unwrap(), AtomicBool::new(false));
     let trace = LineTrace::from_bytes("t.trace", text.as_bytes()).unwrap().expect("a trace of lines");
     let asked = (1000, Some(&*path));
     let (report, log) = run_line_trace(config, &design, &trace, asked, Log::default(), &|_| {}, &never).unwrap();
@@ -174,7 +174,8 @@ fn line_trace_has_the_figures_of_its_parts() {
 
 #[test]
 fn banks_are_busy_while_they_write() {
-    let config = config(&[]);
+    // Without counters nothing is read.
+    let config = RunConfig { design: "unencrypted".to_owned(), ..config(&[]) };
     let text: String = (0..200u64).map(|n| format!("{:#x} WRITE {}\n", n * 61 % 97 * 64, n * 300)).collect();
     let (report, log, _) = lines(&config, &text);
     let only_written: Vec<_> =
