@@ -20,7 +20,7 @@ const LENGTH_BYTES: usize = 4;
 /// Room for a request of this many bytes, to be filled and passed to [`counterpoint_call`].
 #[unsafe(no_mangle)]
 pub extern "C" fn counterpoint_allocate(bytes: usize) -> *mut u8 {
-    Box::into_raw(vec![0; bytes].into_boxed_slice()).cast()
+    Box::into_raw(vec![0_u8; bytes].into_boxed_slice()).cast()
 }
 
 /// Answers the request of this many bytes at `request`, and frees its room. The result is the length of the answer, 4 bytes,
