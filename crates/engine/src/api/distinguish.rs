@@ -37,7 +37,7 @@ pub fn distinguish(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) 
     let threads = threads(request.workers);
     let needs =
         [(&config, &design), (&other_config, &other)].map(|(config, design)| Needs::of(config, design, Purpose::Crash));
-    host_memory::check((0..threads).flat_map(|_| needs.clone()), threads)?;
+    host_memory::check((0..threads).flat_map(|_| needs), threads)?;
     let total = space.count()?;
     let done = AtomicU64::new(0);
     let tell = |more: u64| progress(done.fetch_add(more, Ordering::Relaxed) + more, total);

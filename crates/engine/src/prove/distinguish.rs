@@ -92,7 +92,7 @@ impl Distinguishing<'_> {
             for pair in self.pairs {
                 // What a timing does not change is known from the machine as it is.
                 let same =
-                    (outcomes.len() > 0 && pair.void[design] && self.begins_with_machine()).then(|| &outcomes[0]);
+                    (!outcomes.is_empty() && pair.void[design] && self.begins_with_machine()).then(|| &outcomes[0]);
                 let outcome = match same {
                     Some(known) => Outcome { crash_points: 0, nested_points: 0, ..known.clone() },
                     None => self.outcome(&pair.cases[design], steps)?,

@@ -23,9 +23,9 @@ pub struct RecoverySettings {
     pub keep: Option<PathBuf>,
     /// Commands that run at a time, at least 1; never more than there are processors.
     pub jobs: usize,
-    /// The command line of what notes the reads of a run ([`watched_reads`]); `None` to note none.
+    /// The command line of what notes the reads of a run (`watched_reads.rs`); `None` to note none.
     pub watcher: Option<Vec<String>>,
-    /// The command line of what records a run ([`recorded_runs`]); `None` to record none.
+    /// The command line of what records a run (`recorded_runs.rs`); `None` to record none.
     pub recorder: Option<Vec<String>>,
 }
 
