@@ -94,7 +94,9 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_a_sentence_of_the_engine() {
         let request = json!({"design": "secpmm", "workload": "queue"});
-        assert_eq!(ask("crash", &request)["error"], "there is no design 'secpmm': did you mean 'secpm'?");
+        let told = ask("crash", &request);
+        let expected = "design 'secpmm' does not exist: did you mean 'secpm'?";
+        assert!(told["error"].as_str().unwrap().starts_with(expected), "{told}");
         let error = ask("describe_design", &json!("base = \"secpm\"\nwrite_pat = 1\n"));
         assert!(error["error"].as_str().unwrap().starts_with("typed.toml:2: "), "{error}");
         assert!(ask("fly", &Value::Null)["error"].as_str().unwrap().starts_with("request: "));
@@ -107,6 +109,6 @@ mod tests {
         let request = json!({"design": "secpm", "workload": "queue", "machine": "small", "transactions": 3, "warmup": 0,
             "footprint": 16384});
         let run = ask("run", &request)["answer"]["results"][0].clone();
-        assert_eq!(run["event_digest"].as_str().unwrap().len(), 32, "{run}");
+        assert_eq!(run["event_digest"].as_str().unwrap().len(), 16, "{run}");
     }
 }
