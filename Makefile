@@ -157,11 +157,15 @@ scale: ## Measure what a request costs against footprint, queues, length and cor
 .PHONY: lint lint-rust lint-python
 lint: lint-rust lint-python ## Check formatting, lints and types without changing files.
 
+# Where Cargo puts what lints and the reference need. Elsewhere than what is built, they need not wait for each other, and
+# nothing is compiled twice: they have another profile.
+LINT_TARGET ?= target
+
 # To check the fuzz targets, libFuzzer need not be built.
 lint-rust:
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	CUSTOM_LIBFUZZER_PATH=/nowhere/libfuzzer.a cargo clippy --locked --manifest-path crates/engine/fuzz/Cargo.toml --target-dir target -- -D warnings
+	cargo clippy --locked --workspace --all-targets --target-dir $(LINT_TARGET) -- -D warnings
+	CUSTOM_LIBFUZZER_PATH=/nowhere/libfuzzer.a cargo clippy --locked --manifest-path crates/engine/fuzz/Cargo.toml --target-dir $(LINT_TARGET) -- -D warnings
 
 lint-python: venv
 	$(BIN)/ruff check .
@@ -171,7 +175,7 @@ lint-python: venv
 
 .PHONY: docs
 docs: ## Build the engine's reference, in target/doc.
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --target-dir $(LINT_TARGET)
 
 .PHONY: site
 site: engine $(STAMPS)/site ## Build the documentation as a site, in target/site: search, guides, reference.
