@@ -4,6 +4,15 @@
 use super::common::judge::{count, crash, refusal, request_of, with};
 use serde_json::{Value, json};
 
+/// The example on the first page of the reference.
+#[path = "../../examples/judge.rs"]
+mod example;
+
+#[test]
+fn example_of_the_crate_ends_as_it_says() {
+    example::main().unwrap();
+}
+
 fn explained(request: &Value) -> Value {
     crash(&with(request, json!({"shrink": true, "blame": true})))
 }
