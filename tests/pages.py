@@ -181,7 +181,7 @@ def _printed(*parts: RenderableType) -> list[str]:
     told = io.StringIO()
     console = Console(file=told, width=_WIDTH - 4, color_system=None, highlight=False)
     for one in parts:
-        console.print(one)
+        console.print(one, crop=False)
     return [line.rstrip() for line in told.getvalue().rstrip().splitlines()]
 
 

@@ -120,7 +120,7 @@ _DEFAULTS: dict[str, Callable[[], str]] = {
     "--operations": lambda: f"default {_constant('api/small.rs', 'OPERATIONS')}",
     "--lines": lambda: f"default {_constant('api/small.rs', 'LINES')}",
     "--schedules": lambda: f"default {_constant('api/crash.rs', 'SCHEDULES')}",
-    "--recover-timeout": lambda: f"default {_constant('user_recovery/mod.rs', 'TIMEOUT_SECONDS')}",
+    "--recover-timeout": lambda: f"default {_constant('user_recovery/settings.rs', 'TIMEOUT_SECONDS')}",
     "--seeds": lambda: f"default {reproduce.SEEDS}, with --quick 1",
     "--seeds of runs": lambda: "default 1, without",
     "--line-ns": lambda: f"default {cp.recovery(['strict'], memory='1GiB', measure=False)[0].papers_ns_per_line:.0f}",

@@ -66,7 +66,8 @@ def test_replays_use_as_many_threads_as_processors(tmp_path: Path) -> None:
         done = True
         watching.join()
     assert seen == [12]
-    assert 1 <= counted.most <= _PROCESSORS + _BESIDE_WORKERS
+    # One more starts the work in the pool, and waits for it.
+    assert 1 <= counted.most <= _PROCESSORS + _BESIDE_WORKERS + 1
 
 
 def test_sweeps_use_as_many_processes_as_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
