@@ -7,7 +7,6 @@ from typing import Unpack
 import typer
 
 from ..contract.options import AnnotationOptions
-from ..system.errors import Interrupted
 from ..verbs.annotation_checks import annotations, annotations_of
 from . import options, screen
 from .crash import VIOLATED
@@ -21,14 +20,11 @@ def check(
     **given: Unpack[AnnotationOptions],
 ) -> None:
     """Check that a program's annotations suffice, and which of them it needs."""
-    interrupted = False
-    try:
-        with screen.progress(f"crashing {design} on {workload} with and without annotations") as progress:
-            found = annotations(design, workload, progress=progress, **given)
-    except Interrupted as stop:
-        if stop.annotations is None:
-            raise
-        found, interrupted = stop.annotations, True
+    found, interrupted = screen.kept_of(
+        f"crashing {design} on {workload} with and without annotations",
+        lambda progress: annotations(design, workload, progress=progress, **given),
+        lambda stop: stop.annotations,
+    )
     if as_json:
         screen.print_json(found.to_dict())
     else:

@@ -43,10 +43,7 @@ def compare(
     chosen = comparison.baseline_of(names, baseline)
     options.check_workers(workers)
     several = check_seeds(1 if seeds is None else seeds)
-    if out is not None:
-        from ..system.files import prepare_folder
-
-        prepare_folder(out)
+    options.prepare_out(out)
     files = Files(csv, parquet, figures)
     command = shlex.join(["counterpoint", *sys.argv[1:]])
     works = options.names(workloads)

@@ -9,7 +9,6 @@ import typer
 
 from .._engine import InputError
 from ..contract.options import CrashOptions
-from ..system.errors import Interrupted
 from ..verbs import api, catalogue
 from . import options, screen
 
@@ -62,21 +61,15 @@ def crash(
         _check_beside(design, beside, out, given)
     options.say_fewer("--recover-jobs", given.get("recover_jobs"))
     options.check_workers(given.get("workers") or 0)
-    if out is not None:
-        from ..system.files import prepare_folder
-
-        prepare_folder(out)
+    options.prepare_out(out)
     given |= {"shrink": False if no_shrink else None, "blame": False if no_blame else None}
     if given.get("recover") is not None:
         given["recover_keep"] = out
-    interrupted = False
-    try:
-        with screen.progress(f"crashing {design} on {workload}") as progress:
-            verdict = api.crash(design, workload, progress=progress, **given)
-    except Interrupted as stop:
-        if stop.verdict is None:
-            raise
-        verdict, interrupted = stop.verdict, True
+    verdict, interrupted = screen.kept_of(
+        f"crashing {design} on {workload}",
+        lambda progress: api.crash(design, workload, progress=progress, **given),
+        lambda stop: stop.verdict,
+    )
     _show(verdict, shown, by_line)
     if out is not None:
         from ..report import drawable, write_crash_page, write_json

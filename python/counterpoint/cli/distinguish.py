@@ -8,7 +8,6 @@ from typing import Annotated, Unpack
 import typer
 
 from ..contract.options import DistinguishOptions
-from ..system.errors import Interrupted
 from ..verbs.proofs import distinguish as compared
 from . import options, screen
 
@@ -25,19 +24,13 @@ def distinguish(
 ) -> None:
     """Run every small program on two designs, and show the smallest on which they differ."""
     options.check_workers(at_a_time)
-    if out is not None:
-        from ..system.files import prepare_folder
-
-        prepare_folder(out)
+    options.prepare_out(out)
     given |= {"machine": own_machine, "workers": at_a_time}
-    interrupted = False
-    try:
-        with screen.progress(f"comparing {design} with {other}") as progress:
-            found = compared(design, other, progress=progress, **given)
-    except Interrupted as stop:
-        if stop.distinction is None:
-            raise
-        found, interrupted = stop.distinction, True
+    found, interrupted = screen.kept_of(
+        f"comparing {design} with {other}",
+        lambda progress: compared(design, other, progress=progress, **given),
+        lambda stop: stop.distinction,
+    )
     if as_json:
         screen.print_json(found.to_dict())
     else:

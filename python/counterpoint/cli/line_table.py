@@ -12,7 +12,7 @@ from rich.text import Text
 from ..contract.results import LineRun
 from ..system import units
 from ..verbs.frames import rests_on, seeds_told
-from ..verbs.interval import estimate
+from ..verbs.interval import estimate_of_all
 
 _Cell: TypeAlias = tuple[Callable[[LineRun], float | None], Callable[[float | None], str]]
 """The value of a run in a column, None if it has none, and how it is shown."""
@@ -98,6 +98,5 @@ def _table(runs: Sequence[LineRun], columns: Mapping[str, _Cell]) -> Table:
 def _shown(runs: Sequence[LineRun], cell: _Cell) -> str | None:
     """The cell of a design; None if one of its runs has no value."""
     of, show = cell
-    values = [of(run) for run in runs]
-    known = [value for value in values if value is not None]
-    return estimate(known).shown(show) if len(known) == len(values) else None
+    value = estimate_of_all([of(run) for run in runs])
+    return None if value is None else value.shown(show)

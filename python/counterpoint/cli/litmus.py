@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from ..system.errors import Interrupted
 from ..verbs.litmus_suite import litmus as judge
 from . import options, screen
 from .crash import VIOLATED
@@ -17,14 +16,9 @@ def litmus(
     as_json: options.Json = False,
 ) -> None:
     """Run the litmus tests, and check that what must break breaks and what must hold holds."""
-    interrupted = False
-    try:
-        with screen.progress("litmus tests") as progress:
-            report = judge(options.names(names), progress=progress)
-    except Interrupted as stop:
-        if stop.litmus is None:
-            raise
-        report, interrupted = stop.litmus, True
+    report, interrupted = screen.kept_of(
+        "litmus tests", lambda progress: judge(options.names(names), progress=progress), lambda stop: stop.litmus
+    )
     if as_json:
         screen.print_json(report.to_dict())
     else:

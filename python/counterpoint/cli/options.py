@@ -230,6 +230,18 @@ def names(given: list[str] | None) -> list[str] | None:
     return None if given is None else [name for text in given for name in split(text)]
 
 
+def prepare_out(out: Path | None) -> None:
+    """Makes the folder for results, if one is asked for.
+
+    Raises:
+        InputError: it cannot be written to.
+    """
+    if out is not None:
+        from ..system.files import prepare_folder
+
+        prepare_folder(out)
+
+
 def check_workers(workers: int, cluster: str | None = None) -> None:
     """Refuses workers of this computer together with a cluster, and reports if there are fewer than asked for."""
     count("workers", workers)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Unpack
 import typer
 
 from ..contract.options import ProveOptions
-from ..system.errors import Interrupted
 from ..verbs.proofs import prove as judge
 from . import options, screen
 from .crash import VIOLATED
@@ -28,19 +27,11 @@ def prove(
 ) -> None:
     """Try every small program, and prove or refute that no power failure in any of them loses or leaks anything."""
     options.check_workers(at_a_time)
-    if out is not None:
-        from ..system.files import prepare_folder
-
-        prepare_folder(out)
+    options.prepare_out(out)
     given |= {"machine": own_machine, "workers": at_a_time}
-    interrupted = False
-    try:
-        with screen.progress(f"proving {design}") as progress:
-            proof = judge(design, progress=progress, **given)
-    except Interrupted as stop:
-        if stop.proof is None:
-            raise
-        proof, interrupted = stop.proof, True
+    proof, interrupted = screen.kept_of(
+        f"proving {design}", lambda progress: judge(design, progress=progress, **given), lambda stop: stop.proof
+    )
     if as_json:
         screen.print_json(proof.to_dict())
     else:

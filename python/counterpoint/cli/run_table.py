@@ -12,7 +12,7 @@ from rich.text import Text
 from ..report.run_figures import OVER_SEEDS, figures_of, title
 from ..system import units
 from ..verbs.frames import compared, rests_on, seeds_told
-from ..verbs.interval import estimate
+from ..verbs.interval import estimate_of_all
 from .figure_list import Figures
 
 if TYPE_CHECKING:
@@ -47,10 +47,9 @@ def over_seeds(runs: Sequence[Run]) -> RenderableType:
         if name != group:
             figures.group(name)
             group = name
-        values = [row.get(column) for row in rows]
-        known = [value for value in values if value is not None]
-        if len(known) == len(values):
-            figures.add(figure, estimate(known).shown(show))
+        value = estimate_of_all([row.get(column) for row in rows])
+        if value is not None:
+            figures.add(figure, value.shown(show))
     what, setting = title(runs[0], seeds_told(rows))
     told = [Text(line, style="bold") for line in rests_on(rows)]
     return Group(Text(what, style="bold"), Text(setting, style="dim"), figures.table, *told)

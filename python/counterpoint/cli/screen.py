@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
 
 from ..system import signals
+from ..system.errors import Interrupted
 from ..system.units import printable, printable_json
 from . import project
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from ..runs.sweeps import SweepProgress
     from ..verbs.api import Progress
+
+_T = TypeVar("_T")
 
 
 def output() -> Console:
@@ -84,6 +87,24 @@ def progress(label: str) -> Iterator[Progress | None]:
 
     with amount(label) as show:
         yield show
+
+
+def kept_of(
+    label: str, call: Callable[[Progress | None], _T], kept: Callable[[Interrupted], _T | None]
+) -> tuple[_T, bool]:
+    """What a call gives, with a bar, or after Ctrl-C what it has kept; and whether it was interrupted.
+
+    Raises:
+        Interrupted: it has kept nothing.
+    """
+    try:
+        with progress(label) as told:
+            return call(told), False
+    except Interrupted as stop:
+        found = kept(stop)
+        if found is None:
+            raise
+        return found, True
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from ..contract.results import LineRun
 from ..papers.model import Chart, Mark
 from ..system import units
 from ..verbs.frames import rests_on, seeds_told
-from ..verbs.interval import Estimate, estimate
+from ..verbs.interval import Estimate, estimate_of_all
 from . import colours, figures, headline
 from .templates import template
 
@@ -100,9 +100,7 @@ def _grouped(runs: Sequence[LineRun]) -> list[tuple[tuple[str, str], list[LineRu
 
 def _estimate(runs: Sequence[LineRun], measure: _Measure) -> Estimate | None:
     """A figure over the seeds; None if a run lacks it."""
-    values = [measure.of(run) for run in runs]
-    known = [value for value in values if value is not None]
-    return estimate(known) if len(known) == len(values) else None
+    return estimate_of_all([measure.of(run) for run in runs])
 
 
 def _shown(value: Estimate | None, measure: _Measure) -> str:

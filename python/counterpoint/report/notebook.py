@@ -56,8 +56,8 @@ class _View:
     notes: list[str]
     header: list[str]
     rows: list[list[str]]
-    picture: figures.Spec | None
-    label: str
+    picture: figures.Spec | None = None
+    label: str = ""
 
 
 def html(result: object) -> str:
@@ -177,8 +177,6 @@ def _(proof: Proof) -> _View:
         [proof.coverage],
         head if rows else [],
         rows,
-        None,
-        "",
     )
 
 
@@ -194,8 +192,6 @@ def _(found: Distinction) -> _View:
         [found.coverage],
         head if rows else [],
         rows,
-        None,
-        "",
     )
 
 

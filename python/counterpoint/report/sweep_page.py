@@ -18,7 +18,7 @@ from ..papers.model import Chart, Mark
 from ..runs.store import Failure, Store, Sweep
 from ..system import units
 from ..verbs.frames import rests_on, without_writes
-from ..verbs.interval import SEEDS_MAX, estimate
+from ..verbs.interval import SEEDS_MAX, estimate, estimate_of_all
 from . import charts, colours, column, figures, headline
 from .templates import template
 
@@ -139,10 +139,8 @@ def _means(rows: pl.DataFrame, sweep: Sweep, measures: Sequence[_Measure]) -> di
 
 def _over_group(values: Sequence[float | None], measure: _Measure) -> str:
     """A figure of a point over its seeds; nothing where a run lacks it."""
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values) or len(known) > SEEDS_MAX:
-        return units.NOTHING
-    return estimate(known).shown(measure.cell)
+    value = None if len(values) > SEEDS_MAX else estimate_of_all(values)
+    return units.NOTHING if value is None else value.shown(measure.cell)
 
 
 def _rows(rows: pl.DataFrame, sweep: Sweep, measures: Sequence[_Measure]) -> list[list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..verbs.interval import SEEDS_MAX, Estimate, estimate
+from ..verbs.interval import SEEDS_MAX, Estimate, estimate_of_all
 
 SEED = "seed"
 """The axis of seeds."""
@@ -76,10 +76,8 @@ def means(rows: Iterable[Mapping[str, Any]], axes: Sequence[str]) -> tuple[Point
 def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Interval]:
     found = {}
     for name in FIGURES:
-        values = [row.get(name) for row in rows]
-        known = [value for value in values if value is not None]
-        if len(known) == len(values):
-            value = estimate(known)
+        value = estimate_of_all([row.get(name) for row in rows])
+        if value is not None:
             found[name] = Interval(value.mean, value.half or 0.0)
     return found
 

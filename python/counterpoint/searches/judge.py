@@ -16,7 +16,7 @@ from ..runs.answers import Answer
 from ..runs.computing import Computer
 from ..runs.matrix import run_request as run_request_of
 from ..verbs import api
-from ..verbs.interval import Estimate, estimate
+from ..verbs.interval import Estimate, estimate_of_all
 from . import figures
 from .front import dominates, vector
 from .goals import Goals
@@ -194,7 +194,7 @@ class Judge:
                 for name, how in figures_of.items():
                     found[name].append(None if refused else figures.over(name, runs, how))
         return [
-            {name: estimate(known) for name, of in found.items() if len(known := _known(of)) == len(of)}
+            {name: value for name, of in found.items() if (value := estimate_of_all(of)) is not None}
             for found in values
         ]
 
@@ -212,10 +212,6 @@ class Judge:
         lacking = [name for name, value in found.items() if value is None]
         why = f"it has no figure {', '.join(lacking)}" if lacking else "beyond the limits"
         return replace(judged, state="passed over", why=why)
-
-
-def _known(values: Sequence[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
 
 
 def plainness(one: Candidate) -> tuple[int, str]:

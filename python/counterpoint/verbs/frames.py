@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from .. import _engine
 from .._engine import InputError
 from ..system import units
-from .interval import Estimate, estimate
+from .interval import Estimate, estimate_of_all
 
 if TYPE_CHECKING:
     import polars as pl
@@ -218,9 +218,7 @@ def over_seeds(rows: Sequence[Row], column: str, workloads: Sequence[str]) -> Es
     """A figure of one design at one point, over the seeds: the mean over the workloads; None where one lacks it."""
     found = {(row["workload"], row["seed"]): row.get(column) for row in rows}
     seeds = distinct(rows, "seed")
-    means = [mean([found.get((work, seed)) for work in workloads]) for seed in seeds]
-    known = [value for value in means if value is not None]
-    return estimate(known) if known and len(known) == len(means) else None
+    return estimate_of_all([mean([found.get((work, seed)) for work in workloads]) for seed in seeds])
 
 
 def seeds_told(rows: Iterable[Row]) -> str:

@@ -75,3 +75,9 @@ def estimate(values: Sequence[float]) -> Estimate:
         return Estimate(values[0], None)
     mean = math.fsum(values) / count
     return Estimate(mean, _T[count - 2] * statistics.stdev(values) / math.sqrt(count))
+
+
+def estimate_of_all(values: Sequence[float | None]) -> Estimate | None:
+    """The same of values that may be missing: None if one is, or if there are none."""
+    known = [value for value in values if value is not None]
+    return estimate(known) if known and len(known) == len(values) else None

@@ -1,15 +1,15 @@
 //! `controller.counter_write = "counter"`: which words of counter blocks are written, to the byte, to the picosecond and to
 //! the femtojoule, and that memory holds what it holds with whole blocks.
 
+use super::common::judge;
 use super::common::{LATE, Times, line, reading, run, system, times};
+use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, CounterOrganisation, CounterWrite, Machine, Variant};
 use counterpoint_engine::kernel::{Ps, Random};
 use counterpoint_engine::layout::Coverage;
 use counterpoint_engine::message::{LineBytes, MediaLine, MediaUnit, NoObserver, Observer};
-use counterpoint_engine::{LineSystem, api};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The machine of counter-atomicity, whose queues leave only when they are flushed or full.
 fn machine(counter_write: CounterWrite) -> Machine {
@@ -230,9 +230,7 @@ fn lines_and_bytes_are_both_reported() {
         let set = [format!("controller.counter_write={value}"), "counters.organisation=split".to_owned()];
         let request = json!({"design": design, "machine": "small", "set": set, "workload": "queue", "tx_size": 256,
                              "footprint": "64KiB", "transactions": 40, "warmup": 0});
-        let answer = api::run_many(&json!({"runs": [request]}).to_string(), 0, &|_, _| {}, &Arc::default()).unwrap();
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        answer["results"][0]["nvm"].clone()
+        judge::run(&request)["nvm"].clone()
     };
     let get = |report: &Value, key: &str| report[key].as_u64().unwrap();
     for design in ["fca", "sca"] {

@@ -1,6 +1,6 @@
 //! Two designs on the same small programs, against brute force over crash runs, pictures of crashes and runs, each by itself.
 
-use super::common::judge::{count, crash, with};
+use super::common::judge::{count, crash, run, with};
 use super::prove::{canonical, sequences};
 use counterpoint_engine::api::{self, Error};
 use rayon::prelude::*;
@@ -70,10 +70,8 @@ fn states(request: &Value) -> BTreeSet<Vec<Vec<String>>> {
 
 /// The lines of each kind that a run writes.
 fn written(request: &Value) -> Vec<u64> {
-    let runs = json!({"runs": [request]});
-    let report = api::run_many(&runs.to_string(), 1, &|_, _| {}, &Arc::default()).unwrap_or_else(|why| panic!("{why}"));
-    let report: Value = serde_json::from_str(&report).unwrap();
-    let nvm = &report["results"][0]["nvm"];
+    let report = run(request);
+    let nvm = &report["nvm"];
     assert!(nvm.is_object(), "{report}");
     let kinds = ["data_writes", "log_writes", "counter_writes", "mac_writes", "tree_writes", "table_writes"];
     kinds.iter().map(|kind| count(nvm, kind)).collect()

@@ -2,14 +2,12 @@
 //! check of a run fails.
 
 use super::common::expected::with_integrity;
-use super::common::judge::{assert_holds, count, everywhere, with};
+use super::common::judge::{assert_holds, count, everywhere, run, with};
 use super::common::memory_client::{memory, pattern};
-use counterpoint_engine::api;
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::workload::WORKLOADS;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// Whether `design` runs with the values of `set`: nodes of eight whole counters have no other arity, and MACs with bits of
 /// their counters have 64 bits.
@@ -80,13 +78,6 @@ fn protected_memory_survives_power_that_fails_again_and_on_the_machine_of_the_pa
     split.into_iter().chain(requests).collect::<Vec<_>>().par_iter().for_each(|request| drop(assert_holds(request)));
     let request = |design: &&str| json!({"design": design, "workload": "btree", "transactions": 8});
     everywhere(designs.iter().map(request).collect());
-}
-
-fn run(request: &Value) -> Value {
-    let batch = json!({"runs": [request]}).to_string();
-    let reports = api::run_many(&batch, 1, &|_, _| {}, &Arc::default()).unwrap();
-    let reports: Value = serde_json::from_str(&reports).unwrap();
-    reports["results"][0].clone()
 }
 
 #[test]

@@ -2,13 +2,12 @@
 //! with the power.
 
 use super::common::expected::all_that_hold;
-use super::common::judge::{assert_holds, count, crash, with};
+use super::common::judge::{assert_holds, count, crash, run, with};
+use counterpoint_engine::config;
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::design::find;
-use counterpoint_engine::{api, config};
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// Caches and buffers that a short run fills, on the machine as it is otherwise.
 const SMALL: [&str; 8] = [
@@ -59,12 +58,6 @@ fn no_design_holds_if_the_buffer_loses_its_lines() {
         assert_eq!(report["internal_errors"], json!([]), "{request}");
         assert!(count(&report, "violation_count") > 0, "{request} holds");
     });
-}
-
-fn run(request: &Value) -> Value {
-    let batch = json!({"runs": [request]}).to_string();
-    let answer: Value = serde_json::from_str(&api::run_many(&batch, 1, &|_, _| {}, &Arc::default()).unwrap()).unwrap();
-    answer["results"][0].clone()
 }
 
 #[test]

@@ -1,20 +1,13 @@
 //! Which lines a write path that selects lines takes for counter-atomic.
 
-use super::common::judge::{assert_holds, count, crash, refusal, with};
-use counterpoint_engine::api;
+use super::common::judge::{assert_holds, count, crash, refusal, run, with};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 fn sca(paired: &str) -> Value {
     json!({
         "design": "sca", "workload": "queue", "machine": "small", "transactions": 20,
         "set": [format!("design.paired_lines={paired}")],
     })
-}
-
-fn run(request: &Value) -> Value {
-    let answer = api::run_many(&json!({"runs": [request]}).to_string(), 1, &|_, _| {}, &Arc::default()).unwrap();
-    serde_json::from_str::<Value>(&answer).unwrap()["results"][0].clone()
 }
 
 /// An annotated program marks one line of its log, the word that commits, and that holds with more lines, too. A line that is

@@ -1,15 +1,13 @@
 //! How long a device lives, with and without wear levelling, against a plain count over the same writes.
 
-use super::common::judge::assert_holds;
+use super::common::judge::{self, assert_holds};
 use super::common::{END, line, run, system};
-use counterpoint_engine::api;
 use counterpoint_engine::config::{self, Machine};
 use counterpoint_engine::device::MediaPlace;
 use counterpoint_engine::kernel::{Ps, Random};
 use counterpoint_engine::message::{LINES_PER_PAGE, MediaLine, MediaOp, NoObserver, Observer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 const ENDURANCE: u64 = 50_000;
 const INTERVAL: u64 = 10;
@@ -109,9 +107,7 @@ fn report(design: &str, sets: &[&str]) -> Value {
     let request = json!({
         "design": design, "workload": "queue", "machine": "small", "transactions": 200, "warmup": 0, "set": sets,
     });
-    let batch = json!({"runs": [request]}).to_string();
-    let answer: Value = serde_json::from_str(&api::run_many(&batch, 1, &|_, _| {}, &Arc::default()).unwrap()).unwrap();
-    answer["results"][0].clone()
+    judge::run(&request)
 }
 
 #[test]

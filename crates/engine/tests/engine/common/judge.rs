@@ -16,6 +16,14 @@ pub fn crash(request: &Value) -> Value {
     serde_json::from_str(&report).unwrap()
 }
 
+/// The report of a run.
+pub fn run(request: &Value) -> Value {
+    let batch = json!({"runs": [request]}).to_string();
+    let answer =
+        api::run_many(&batch, 1, &|_, _| {}, &Arc::default()).unwrap_or_else(|error| panic!("{request}: {error}"));
+    serde_json::from_str::<Value>(&answer).unwrap()["results"][0].clone()
+}
+
 pub fn refusal(request: &Value) -> String {
     match api::crash(&request.to_string(), &|_, _| {}, &Arc::default()) {
         Err(Error::Config(error)) => error.0,
