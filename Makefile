@@ -239,6 +239,10 @@ pictures: compare chromium recorder-tools diagrams ## Redraw all pictures in doc
 	cp $(OUT)/compare.svg docs/img/compare.svg
 	$(BIN)/python tests/pictures.py
 
+.PHONY: images
+images: engine chromium ## Draw the images of pages in tests/data/pages/, to be looked at when a page has changed.
+	COUNTERPOINT_IMAGES=1 $(BIN)/pytest -k stored_image
+
 .PHONY: validate
 validate: engine ## Reproduce the papers at their footprints, into $(OUT)/ and validation/; PAPER=secpm, ...: only one.
 	$(BIN)/counterpoint reproduce $(PAPER) --depends --out $(OUT) || test $$? = 1

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import images
 import pytest
 from conftest import Cli, OpenPage
 
 import counterpoint as cp
+import pictures
 from counterpoint.contract.results import Cause, Crash, KeptLine, LostLine, Place
 from counterpoint.report import causes_page
 from counterpoint.report.causes_page import Mark
@@ -172,3 +174,11 @@ def test_the_page_begins_with_the_cause_of_most_memories(
     )
     assert opened.sorted_by("Lines that are lost, cause 2", "line that is lost") == ["other", "pool"]
     opened.accessible()
+
+
+@pytest.mark.engine
+@pytest.mark.browser
+def test_the_stored_image_shows_this_page(open_page: OpenPage, verdict: Crash, source: Path, tmp_path: Path) -> None:
+    page = cp.write_crash_page(replace(verdict, causes=(cause(source),)), tmp_path)
+    page.write_text(page.read_text().replace(str(tmp_path), pictures.SHOWN_FOLDER))
+    images.held(open_page, page, "causes")

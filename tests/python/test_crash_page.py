@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_engine
+import images
 import pytest
 from conftest import Cli, Opened, OpenPage, backgrounds
 from playwright.sync_api import Browser, Page
@@ -579,3 +580,13 @@ def test_memory_that_holds_plaintext_has_no_pads(open_page: OpenPage, tmp_path: 
     tab = open_page(cp.write_crash_page(cp.crash("unencrypted", "queue", transactions=4), tmp_path)).tab
     assert list(_bytes(tab)) == ["written", "boot: a boot finds"]
     assert "not at all: memory holds plaintext" in tab.inner_text(".story")
+
+
+@pytest.mark.browser
+def test_the_stored_image_shows_this_page(open_page: OpenPage, page: Path) -> None:
+    images.held(open_page, page, "crash")
+
+
+@pytest.mark.browser
+def test_the_stored_image_shows_two_designs(open_page: OpenPage, pair: Path) -> None:
+    images.held(open_page, pair, "crash-beside")

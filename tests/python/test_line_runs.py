@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import images
 import pytest
-from conftest import Cli
+from conftest import Cli, OpenPage
 
 import counterpoint as cp
 from counterpoint.runs import matrix, sweeps
@@ -260,3 +261,9 @@ def test_a_program_has_figures_by_part() -> None:
         for end in ("from_ns", "below_ns")
     )
     assert low <= (stats.l1_access_latency_ns or 0) <= high
+
+
+@pytest.mark.browser
+def test_the_stored_image_shows_the_page_of_a_trace_of_lines(open_page: OpenPage, trace: str, tmp_path: Path) -> None:
+    runs = cp.replay_lines(trace, ["unencrypted", "secpm", "sca"], machine="small", trace_clock_mhz=500)
+    images.held(open_page, cp.write_line_page(runs, tmp_path / "out"), "lines")

@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import fake_engine
+import images
 import pytest
 from conftest import OpenPage, backgrounds
 
@@ -264,3 +265,8 @@ def test_the_page_is_dark_where_the_reader_prefers_it(open_page: OpenPage, page:
         "light": ["rgb(255, 255, 255)", "rgb(29, 39, 51)"],
         "dark": ["rgb(20, 26, 33)", "rgb(230, 235, 241)"],
     }
+
+
+@pytest.mark.browser
+def test_the_stored_image_shows_this_page(open_page: OpenPage, page_of_guarantees: Path) -> None:
+    images.held(open_page, page_of_guarantees, "comparison")

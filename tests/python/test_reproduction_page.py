@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import images
 import pytest
 import reproduced
 from conftest import OpenPage
@@ -315,3 +316,8 @@ def test_every_link_inside_the_page_leads_somewhere(open_page: OpenPage, page: P
     tab.locator("a.mark.misses").click()
     assert tab.url.endswith("#secpm.f11")
     assert tab.evaluate("document.getElementById('secpm.f11').getBoundingClientRect().top") < 100
+
+
+@pytest.mark.browser
+def test_the_stored_image_shows_this_page(open_page: OpenPage, page: Path) -> None:
+    images.held(open_page, page, "reproduction")

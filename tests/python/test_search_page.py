@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import images
 import pytest
 from conftest import OpenPage
 from playwright.sync_api import FloatRect
@@ -210,3 +211,8 @@ def test_a_notebook_has_the_front_as_a_table_with_a_picture(found: SearchReport)
     assert kinds.count("on the front") == len(found.front)
     held = [one for one in found.references if one.judged.state == "holds"]
     assert kinds.count("built-in design") == len(held)
+
+
+@pytest.mark.browser
+def test_the_stored_image_shows_this_page(open_page: OpenPage, page: Path) -> None:
+    images.held(open_page, page, "search")

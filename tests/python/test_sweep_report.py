@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import images
 import pytest
 from conftest import Cli, OpenPage, answer_at_once
 from test_sweep import Inline
@@ -128,3 +129,8 @@ def test_the_command_draws_the_sweep_that_is_named(
     assert "there is no sweep 'two'" in outcome.err
     assert "(known: failed, other)" in outcome.err
     assert "there is no store" in cli("report", str(tmp_path / "none.duckdb")).err
+
+
+@pytest.mark.browser
+def test_the_stored_image_shows_this_page(open_page: OpenPage, page: Callable[[str], Path]) -> None:
+    images.held(open_page, page("lines"), "sweep")

@@ -110,19 +110,20 @@ def _fate(verdict: Crash) -> str:
 def outcome(verdict: Crash) -> str:
     """How many crashes failed, in a sentence."""
     crashes = units.count_of(verdict.crash_points, "crash", "es")
+    were = "was" if verdict.crash_points == 1 else "were"
     if verdict.holds is None:
         return "Nothing was judged: the exploration ended before power failed after a store of the program."
     if verdict.holds:
         leaked = " and nothing leaked" if verdict.secret else ""
         if verdict.left_out is not None:
             leaked = f", but the running machine leaked {units.count_of(verdict.left_out.count, 'time')} beside them"
-        return f"Of {crashes} that were tried, every one recovered{leaked}."
+        return f"Of {crashes} that {were} tried, every one recovered{leaked}."
     failed = verdict.crash_points - verdict.recovered
     if failed:
-        return f"{units.number(failed)} of {crashes} that were tried failed."
+        return f"{units.number(failed)} of {crashes} that {were} tried failed."
     if verdict.recovery_causes:
-        return f"Of {crashes} that were tried every one recovered, but not where power failed again during recovery."
-    return f"Of {crashes} that were tried none failed, yet a rule was broken."
+        return f"Of {crashes} that {were} tried every one recovered, but not where power failed again during recovery."
+    return f"Of {crashes} that {were} tried none failed, yet a rule was broken."
 
 
 def trace(shown: Sequence[Shown]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def render(runs: Sequence[LineRun], baseline: str, command: str | None) -> str:
     drawn = [(one, chart) for one in _MEASURES if (chart := _chart(runs, one)) is not None]
     seeds = seeds_told([dict(run.document) for run in runs])
     several = len({run.seed for run in runs}) > 1
-    said = headline.of_bars(drawn[0][1], drawn[0][0].title.lower(), drawn[0][0].better, "designs", _time)
+    said = headline.of_bars(drawn[0][1], drawn[0][0].axis.removesuffix(" in ns"), drawn[0][0].better, "designs", _time)
     return template("lines.html").render(
         said=headline.Headline(said),
         over=" Error bars are 95 % intervals over the seeds." if several else " One seed: there are no intervals.",

@@ -283,7 +283,7 @@ impl CauseNames<'_> {
         };
         let others = match loss.lost.len() {
             1 => String::new(),
-            more => format!(" (and {} more)", plural(more - 1, "line")),
+            more => format!(" (and {} more)", plural(more as u64 - 1, "line")),
         };
         let kept = match (lost.needed_before, loss.kept.first()) {
             (Some(site), _) => format!("while the later store at {} is kept", text(site)),
@@ -424,6 +424,6 @@ impl CauseNames<'_> {
     }
 }
 
-fn plural(count: usize, noun: &str) -> String {
+pub(super) fn plural(count: u64, noun: &str) -> String {
     if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
 }

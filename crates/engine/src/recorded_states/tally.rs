@@ -1,6 +1,7 @@
 //! What was explored of a recorded program, and its sentence.
 
 use super::point::{Extent, Point, Tried};
+use super::report::plural;
 use crate::crash::CrashPlan;
 
 /// A reading of the whole trace.
@@ -101,7 +102,7 @@ impl Tally {
             (_, true) => {
                 format!("at {points} of the first {passed} points of the trace, one of each kind, each {points_told}")
             }
-            (_, false) => format!("at {points} points of the trace, each {points_told}"),
+            (_, false) => format!("at {} of the trace, each {points_told}", plural(points, "point")),
         };
         let states = match self.exactly {
             Some(exactly) => format!("{exactly}"),
