@@ -34,6 +34,7 @@ def sentence(found: Proof) -> str:
     lines = max(len(group) for group in found.groups)
     programs = units.count_of(found.programs, "program")
     programs += f" of up to {found.operations} operations over up to {units.count_of(lines, 'line')}"
+    programs += f" on each of {found.cores} cores" if found.cores > 1 else ""
     points = units.count_of(found.crash_points, "crash", "es")
     if found.nested_points:
         points += f", {units.number(found.nested_points)} more during recovery"

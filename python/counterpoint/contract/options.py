@@ -196,8 +196,9 @@ class ProveOptions(MachineOptions, total=False):
     """The options of `prove`: those of `MachineOptions`, and these.
 
     Attributes:
-        operations: most operations of a program, 1 to 12; default 3.
+        operations: most operations of a program, 1 to 12, on each core; default 3.
         lines: most lines of a program, 1 to 4; default 2.
+        cores: number of cores, 1 to 3, that share all lines, each with a program of its own; default 1.
         steps: names of the operations that programs have, as in `"store"`; default all that programs of the design use.
         places: groups of lines that programs use, as in `"AB"`, instead of those that are usual for `lines`.
         timings: names of the timings under which each program is run; default all.
@@ -213,6 +214,7 @@ class ProveOptions(MachineOptions, total=False):
 
     operations: Annotated[int | None, count]
     lines: Annotated[int | None, count]
+    cores: Annotated[int | None, count]
     steps: Annotated[Iterable[str] | None, check_names]
     places: Annotated[Iterable[str] | None, check_names]
     timings: Annotated[Iterable[str] | None, check_names]

@@ -169,6 +169,7 @@ def _violations(crash: Crash) -> figures.Spec | None:
 def _(proof: Proof) -> _View:
     verdict = {True: "holds", False: "does not hold", None: "no verdict"}[proof.holds]
     programs = f"{units.count_of(proof.programs, 'program')} of up to {proof.operations} operations"
+    programs += f" on each of {proof.cores} cores" if proof.cores > 1 else ""
     rows = [[one.rule, one.program, one.timing, units.number(one.programs)] for one in proof.counterexamples]
     head = ["rule", "smallest program that fails", "timing", "programs that break it"]
     return _View(

@@ -27,7 +27,7 @@ pub fn distinguish(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) 
     check_crashable(&other_config, &other)?;
     let (operations, lines) = (request.operations.unwrap_or(OPERATIONS), request.lines.unwrap_or(LINES));
     let names = SpaceNames { kinds: &request.steps, groups: &request.places, ..SpaceNames::default() };
-    let space = Space::new(&[&design, &other], operations, lines, names)?;
+    let space = Space::new(&[&design, &other], (operations, lines, 1), names)?;
     let pairs = pairs(&both, &timings, !request.timings.is_empty())?;
     let exploration = Exploration {
         nested: u32::from(request.nested),
@@ -65,7 +65,13 @@ impl Distinguish {
     }
 
     fn both<'a>(&'a self, [first, second]: &'a [Setting; 2]) -> [Small<'a>; 2] {
-        let small = |design: &'a str, setting: &'a Setting| Small { design, setting, seed: self.seed, fault: None };
+        let small = |design: &'a str, setting: &'a Setting| Small {
+            design,
+            setting,
+            seed: self.seed,
+            cores: None,
+            fault: None,
+        };
         [small(&self.design, first), small(&self.other, second)]
     }
 

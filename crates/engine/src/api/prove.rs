@@ -23,13 +23,14 @@ pub fn prove(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
     let (config, design) = small.resolve(&[])?;
     check_crashable(&config, &design)?;
     let (operations, lines) = (request.operations.unwrap_or(OPERATIONS), request.lines.unwrap_or(LINES));
+    let cores = request.cores.unwrap_or(1);
     let names = SpaceNames {
         kinds: &request.steps,
         groups: &request.places,
         forms: &request.forms,
         beginning: request.beginning.as_deref().unwrap_or_default(),
     };
-    let space = Space::new(&[&design], operations, lines, names)?;
+    let space = Space::new(&[&design], (operations, lines, cores), names)?;
     let cases = cases(&small, &timings, !request.timings.is_empty())?;
     let exploration = Exploration {
         nested: u32::from(request.nested),
@@ -51,6 +52,7 @@ pub fn prove(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
         seed: Some(config.seed),
         operations: Some(operations),
         lines: Some(lines),
+        cores: Some(cores),
         workers: None,
         ..request.clone()
     });
@@ -60,7 +62,13 @@ pub fn prove(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
 
 impl Prove {
     fn small(&self) -> Small<'_> {
-        Small { design: &self.design, setting: &self.setting, seed: self.seed, fault: self.fault.as_deref() }
+        Small {
+            design: &self.design,
+            setting: &self.setting,
+            seed: self.seed,
+            cores: self.cores,
+            fault: self.fault.as_deref(),
+        }
     }
 
     /// Says of each counterexample which crash run shows it.
@@ -70,6 +78,8 @@ impl Prove {
                 report.timings.iter().find(|timing| timing.name == found.timing).map_or(&[][..], |timing| &timing.set);
             let mut crash = self.small().crash(sets);
             crash.common.workload.clone_from(&found.program);
+            // The program says it.
+            crash.common.cores = None;
             crash.at_event = Some(found.crash_event);
             crash.attack.clone_from(&self.attack);
             crash.nested_depth = found.nested_event.map(|_| 1);

@@ -28,16 +28,12 @@ pub(super) struct Opened {
 impl Opened {
     /// Opens the program of a run.
     pub fn new(config: RunConfig, design: Design, cancel: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        let config = Source::on_its_cores(config)?;
         let capacity = memory_map::program_capacity(&config.machine, &design, config.cores);
         let source =
             unless_interrupted(cancel, Source::open(&config, design.form, capacity, cancel).map_err(Failure::from))?;
-        if !source.is_workload() && config.cores != 1 {
-            return Err(ConfigError(format!(
-                "cores: {} cores cannot run {}, which has one",
-                config.cores,
-                if source.is_trace() { "a trace" } else { "a program that is written out" }
-            ))
-            .into());
+        if source.is_trace() && config.cores != 1 {
+            return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)).into());
         }
         let config = if source.is_workload() { config } else { RunConfig { warmup: 0, ..config } };
         Ok(Self { config, design, source })

@@ -20,6 +20,8 @@ pub(super) struct Small<'a> {
     pub design: &'a str,
     pub setting: &'a Setting,
     pub seed: Option<u64>,
+    /// Number of cores that run a program together; default one.
+    pub cores: Option<u64>,
     /// The name of the mechanism that is switched off.
     pub fault: Option<&'a str>,
 }
@@ -35,6 +37,7 @@ impl Small<'_> {
                 design: self.design.to_owned(),
                 setting: Setting { variant: Some(variant.unwrap_or_default()), machine, set },
                 seed: self.seed,
+                cores: self.cores,
                 ..Common::default()
             },
             ..Crash::default()

@@ -13,11 +13,17 @@ fn line_of(step: Step) -> Line {
 
 /// Whether `steps`, all but the last of which are known to be worth trying, are the beginning of programs that are. Left out
 /// are programs that break the contract of one of `forms`, and those with an operation that has nothing to do: a first operation other
-/// than a store, a load or `tx-begin`, or a fence after a fence.
-pub(super) fn begins(steps: &[Step], forms: &[ProgramForm]) -> bool {
+/// than a store, a load or `tx-begin`, or a fence after a fence. A core that is not `alone` may begin with a write-back or an
+/// eviction of what another core stores.
+pub(super) fn begins(steps: &[Step], forms: &[ProgramForm], alone: bool) -> bool {
     let Some((last, before)) = steps.split_last() else { return true };
     let fence = |kind: StepKind| matches!(kind, StepKind::Sfence | StepKind::Mfence);
-    if before.is_empty() && !(last.kind.stores() || matches!(last.kind, StepKind::Load | StepKind::TxBegin)) {
+    let has_to_do = |step: Step| {
+        step.kind.stores()
+            || matches!(step.kind, StepKind::Load | StepKind::TxBegin)
+            || (step.kind.has_line() && !alone)
+    };
+    if before.is_empty() && !has_to_do(*last) {
         return false;
     }
     if fence(last.kind) && before.last().is_some_and(|step| fence(step.kind)) {
@@ -34,6 +40,20 @@ pub(super) fn begins(steps: &[Step], forms: &[ProgramForm]) -> bool {
 /// Whether `steps` are worth trying as a whole program: something is stored, and the end is not the begin of something.
 pub(super) fn ends(steps: &[Step]) -> bool {
     steps.iter().any(|step| step.kind.stores()) && steps.last().is_some_and(|last| last.kind != StepKind::TxBegin)
+}
+
+/// The same of a program of several cores, each of which begins well. A first operation that is about what is stored finds that
+/// only if another core stores it.
+pub(super) fn ends_together(cores: &[Vec<Step>]) -> bool {
+    let stores = |core: &[Step], line: u8| core.iter().any(|step| step.kind.stores() && step.line == line);
+    let by_others =
+        |core: usize, line: u8| cores.iter().enumerate().any(|(other, steps)| other != core && stores(steps, line));
+    let something = cores.iter().flatten().any(|step| step.kind.stores());
+    let well = |(core, steps): (usize, &Vec<Step>)| {
+        let first = steps[0];
+        first.kind.stores() || first.kind == StepKind::Load || by_others(core, first.line)
+    };
+    something && cores.iter().enumerate().all(well)
 }
 
 /// Whether a line was written back since the last `counter_cache_writeback` of its counters, without being `CounterAtomic`:

@@ -13,7 +13,7 @@ use crate::crash::{CrashReport, Exploration, Kept, ReportedViolation, Written};
 use crate::kernel::{Failure, Stopwatch};
 use crate::message::ProgramForm;
 use crate::stats::per_second;
-use crate::workload::litmus::{PLACES, StandIn, Step};
+use crate::workload::litmus::{Litmus, PLACES, StandIn};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
@@ -76,8 +76,12 @@ impl Distinguishing<'_> {
     pub fn distinguish(&self) -> Result<DistinctionReport, Failure> {
         let started = Stopwatch::start();
         let mut found = Found::default();
-        let walked =
-            walk(self.space, self.shared, |steps| self.judge(steps), |steps, both| self.add(&mut found, steps, &both));
+        let walked = walk(
+            self.space,
+            self.shared,
+            |program| self.judge(program),
+            |program, both| self.add(&mut found, program, &both),
+        );
         let interrupted = match walked {
             Err(Failure::Cancelled) if found.programs > 0 => true,
             outcome => outcome.map(|()| false)?,
@@ -86,7 +90,7 @@ impl Distinguishing<'_> {
     }
 
     /// What both designs do with a program under each timing.
-    fn judge(&self, steps: &[Step]) -> Result<Outcomes, Failure> {
+    fn judge(&self, program: &Litmus) -> Result<Outcomes, Failure> {
         let mut both: Outcomes = Default::default();
         for (design, outcomes) in both.iter_mut().enumerate() {
             for pair in self.pairs {
@@ -95,7 +99,7 @@ impl Distinguishing<'_> {
                     (!outcomes.is_empty() && pair.void[design] && self.begins_with_machine()).then(|| &outcomes[0]);
                 let outcome = match same {
                     Some(known) => Outcome { crash_points: 0, nested_points: 0, ..known.clone() },
-                    None => self.outcome(&pair.cases[design], steps)?,
+                    None => self.outcome(&pair.cases[design], program)?,
                 };
                 outcomes.push(outcome);
             }
@@ -108,12 +112,12 @@ impl Distinguishing<'_> {
         self.pairs[0].cases[0].timing == TIMINGS[0]
     }
 
-    fn outcome(&self, case: &Case, steps: &[Step]) -> Result<Outcome, Failure> {
-        let group = group_of(steps);
+    fn outcome(&self, case: &Case, program: &Litmus) -> Result<Outcome, Failure> {
+        let group = group_of(program);
         let lines = group.iter().map(|place| PLACES[usize::from(*place)].line).collect();
         let mut kept = Kept { lines, ..Kept::default() };
-        let report = case.explore(steps, &self.exploration, Some(&mut kept), self.cancel)?;
-        let program = case.timing.program(steps);
+        let program = case.timing.program(program);
+        let report = case.explore(&program, &self.exploration, Some(&mut kept), self.cancel)?;
         let CrashReport { crash_points, nested_points, violations, internal_errors, .. } = report;
         let names = States::of(&program, &group, |number| case.timing.operation(number));
         let mut states = BTreeMap::new();
@@ -130,7 +134,7 @@ impl Distinguishing<'_> {
         })
     }
 
-    fn add(&self, found: &mut Found, steps: &[Step], both: &Outcomes) {
+    fn add(&self, found: &mut Found, program: &Litmus, both: &Outcomes) {
         found.programs += 1;
         for (failing, outcomes) in found.failing.iter_mut().zip(both) {
             *failing += u64::from(outcomes.iter().any(|outcome| outcome.broken.is_some()));
@@ -145,21 +149,21 @@ impl Distinguishing<'_> {
         for (differs, timing) in differing(both) {
             match found.differences.iter_mut().find(|known| known.differs == differs) {
                 Some(known) => known.programs += 1,
-                None => found.differences.push(self.difference(differs, timing, steps, both)),
+                None => found.differences.push(self.difference(differs, timing, program, both)),
             }
         }
     }
 
     /// The row of a program on which the designs differ in this way, first under this timing.
-    fn difference(&self, differs: Differs, timing: usize, steps: &[Step], both: &Outcomes) -> Difference {
-        let group = group_of(steps);
+    fn difference(&self, differs: Differs, timing: usize, program: &Litmus, both: &Outcomes) -> Difference {
+        let group = group_of(program);
         let shown = |design: usize| {
             let Outcome { broken, states, written, .. } = &both[design][timing];
             let only = only_states(both, design).into_iter().filter(|_| differs == Differs::States);
             let only = only.map(|(state, under, crash_event)| OnlyState {
                 state: state.text(&group),
                 timing: self.timing(under),
-                program: self.pairs[under].cases[0].timing.program(steps).to_string(),
+                program: self.pairs[under].cases[0].timing.program(program).to_string(),
                 crash_event,
             });
             DesignOutcome {
@@ -177,8 +181,8 @@ impl Distinguishing<'_> {
         Difference {
             differs,
             programs: 1,
-            program: self.pairs[timing].cases[0].timing.program(steps).to_string(),
-            operations: steps.len() as u64,
+            program: self.pairs[timing].cases[0].timing.program(program).to_string(),
+            operations: program.operations() as u64,
             timing: self.timing(timing),
             first: shown(0),
             second: shown(1),
@@ -277,8 +281,9 @@ impl Distinguishing<'_> {
 }
 
 /// The lines of a program, in the order of their names.
-fn group_of(steps: &[Step]) -> Vec<u8> {
-    let mut group: Vec<u8> = steps.iter().filter(|step| step.kind.has_line()).map(|step| step.line).collect();
+fn group_of(program: &Litmus) -> Vec<u8> {
+    let mut group: Vec<u8> =
+        program.steps().filter(|(_, step)| step.kind.has_line()).map(|(_, step)| step.line).collect();
     group.sort_unstable();
     group.dedup();
     group

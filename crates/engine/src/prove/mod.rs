@@ -16,6 +16,7 @@ mod report;
 mod space;
 mod states;
 mod timing;
+mod together;
 mod walk;
 
 pub use difference::{Differs, DistinctionReport};

@@ -12,7 +12,7 @@ use crate::message::ProgramForm;
 use crate::parts::Design;
 use crate::run::Source;
 use crate::stats::per_second;
-use crate::workload::litmus::{Evicting, Litmus, PLACES, Step};
+use crate::workload::litmus::{Evicting, Litmus, PLACES};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The design and the machine of one timing.
@@ -26,10 +26,11 @@ pub struct Case {
 }
 
 impl Case {
-    /// Runs `steps` with the power failures that `exploration` describes, and keeps what `kept` asks for.
+    /// Runs `program`, as it is under the timing, with the power failures that `exploration` describes, and keeps what `kept` asks
+    /// for.
     pub(super) fn explore(
         &self,
-        steps: &[Step],
+        program: &Litmus,
         exploration: &Exploration,
         kept: Option<&mut Kept>,
         cancel: &AtomicBool,
@@ -37,8 +38,8 @@ impl Case {
         if cancel.load(Ordering::Relaxed) {
             return Err(Failure::Cancelled);
         }
-        let Self { timing, config, design } = self;
-        let source = Source::Litmus(timing.program(steps), design.form, Evicting::of(&config.machine));
+        let Self { config, design, .. } = self;
+        let source = Source::Litmus(program.clone(), design.form, Evicting::of(&config.machine));
         let progress: &(dyn Fn(u64) + Sync) = &|_| {};
         let case = CrashCase { config, design, source: &source, wrappers: &[], progress, cancel };
         let report = match kept {
@@ -71,6 +72,8 @@ pub struct Proving<'a> {
 struct Broken {
     rule: Rule,
     timing: usize,
+    /// The program as it is under the timing.
+    program: String,
     crash_event: u64,
     nested_event: Option<u64>,
     explanation: String,
@@ -80,6 +83,7 @@ struct Broken {
 #[derive(Default)]
 struct Judged {
     tally: LengthTally,
+    runs: u64,
     exercised: Exercised,
     broken: Vec<Broken>,
     /// By timing, whether it fails.
@@ -91,12 +95,38 @@ struct Judged {
 #[derive(Default)]
 struct Found {
     lengths: Vec<LengthTally>,
+    runs: u64,
     exercised: Exercised,
     counterexamples: Vec<CounterExample>,
     failing: Vec<u64>,
     /// Every program that fails, if they are listed.
     failures: Option<Vec<FailingProgram>>,
     internal_errors: Vec<String>,
+}
+
+impl Judged {
+    /// Adds a run of `program` under the timing of this number.
+    fn add(&mut self, timing: usize, program: &Litmus, report: CrashReport) {
+        self.runs += 1;
+        self.tally.crash_points += report.crash_points;
+        self.tally.nested_points += report.nested_points;
+        self.tally.distinct_states += report.distinct_states;
+        self.exercised = self.exercised.and(report.exercised);
+        self.failing[timing] |= report.violation_count > 0;
+        for found in report.violations {
+            if self.broken.iter().all(|known| known.rule != found.violation.rule) {
+                self.broken.push(Broken {
+                    rule: found.violation.rule,
+                    timing,
+                    program: program.to_string(),
+                    crash_event: found.violation.crash_event,
+                    nested_event: found.nested_event(),
+                    explanation: found.violation.explanation,
+                });
+            }
+        }
+        self.internal_errors.extend(report.internal_errors.iter().map(|error| format!("{program}: {error}")));
+    }
 }
 
 impl Proving<'_> {
@@ -111,8 +141,8 @@ impl Proving<'_> {
         let judged = walk(
             self.space,
             self.shared,
-            |steps| self.judge(steps),
-            |steps, judged| found.add(steps, judged, self.cases),
+            |program| self.judge(program),
+            |program, judged| found.add(program, judged, self.cases),
         );
         let interrupted = match judged {
             Err(Failure::Cancelled) => true,
@@ -122,34 +152,20 @@ impl Proving<'_> {
             return Err(Failure::Cancelled);
         }
         if !interrupted {
-            found.reach(self.space.operations);
+            found.reach(self.space.length_max());
         }
         Ok(self.report(found, interrupted, started.seconds()))
     }
 
-    /// Runs a program under each timing, with a power failure after each event.
-    fn judge(&self, steps: &[Step]) -> Result<Judged, Failure> {
+    /// Runs a program under each timing, in each order of its cores that the timing has, with a power failure after each event.
+    fn judge(&self, program: &Litmus) -> Result<Judged, Failure> {
         let mut judged = Judged::default();
         for (number, case) in self.cases.iter().enumerate() {
-            let report = case.explore(steps, &self.exploration, None, self.cancel)?;
-            judged.tally.crash_points += report.crash_points;
-            judged.tally.nested_points += report.nested_points;
-            judged.tally.distinct_states += report.distinct_states;
-            judged.exercised = judged.exercised.and(report.exercised);
-            judged.failing.push(report.violation_count > 0);
-            for found in report.violations {
-                if judged.broken.iter().all(|known| known.rule != found.violation.rule) {
-                    judged.broken.push(Broken {
-                        rule: found.violation.rule,
-                        timing: number,
-                        crash_event: found.violation.crash_event,
-                        nested_event: found.nested_event(),
-                        explanation: found.violation.explanation,
-                    });
-                }
+            judged.failing.push(false);
+            for program in case.timing.programs(program) {
+                let report = case.explore(&program, &self.exploration, None, self.cancel)?;
+                judged.add(number, &program, report);
             }
-            let program = case.timing.program(steps);
-            judged.internal_errors.extend(report.internal_errors.iter().map(|error| format!("{program}: {error}")));
         }
         (self.progress)(1);
         Ok(judged)
@@ -177,12 +193,14 @@ impl Proving<'_> {
             request: serde_json::Map::new(),
             holds: (broken || !interrupted).then_some(!broken),
             operations: self.space.operations as u64,
+            cores: self.space.cores as u64,
             forms: self.space.forms.iter().map(|form| form.into()).collect(),
             steps: self.space.kinds.iter().map(|kind| kind.name()).collect(),
             places: places_of(self.space),
             groups: self.space.groups.iter().map(|group| group_name(group)).collect(),
             timings: self.cases.iter().zip(&found.failing).map(timing).collect(),
             programs,
+            runs: found.runs,
             failing,
             crash_points: sum(|length| length.crash_points),
             nested_points: sum(|length| length.nested_points),
@@ -197,7 +215,7 @@ impl Proving<'_> {
             host: ProofHost {
                 seconds,
                 programs_per_second: per_second(programs, seconds),
-                runs_per_second: per_second(programs * self.cases.len() as u64, seconds),
+                runs_per_second: per_second(found.runs, seconds),
             },
         }
     }
@@ -208,7 +226,7 @@ impl Proving<'_> {
         let timings: Vec<&str> = self.cases.iter().map(|case| case.timing.name).collect();
         let begins = match &self.space.beginning[..] {
             [] => String::new(),
-            steps => format!(" Only programs that begin with '{}' were tried.", Litmus { steps: steps.to_vec() }),
+            steps => format!(" Only programs that begin with '{}' were tried.", Litmus::of(steps)),
         };
         let left = |timing: &&Timing| self.cases.iter().all(|case| case.timing.name != timing.name);
         let void: Vec<String> = TIMINGS
@@ -235,15 +253,33 @@ impl Proving<'_> {
             0 => " Power did not fail again during recovery.",
             _ => " From each state it failed again after each step of the recovery.",
         };
+        let (of, orders, alike) = self.of_cores();
         format!(
-            "{programs} programs of up to {} operations, each under {} timings ({}), with a power failure after each event.{again} \
-             These are not all orders in which the hardware may complete operations.{}{never} Programs that differ by \
-             interchangeable lines are one.{begins} {}",
+            "{programs} programs of up to {} operations{of}, each under {} timings ({}), with a power failure after each \
+             event.{again}{orders} These are not all orders in which the hardware may complete operations.{}{never} Programs that \
+             differ by {alike} are one.{begins} {}",
             self.space.operations,
             self.cases.len(),
             timings.join(", "),
             void.concat(),
             left_out(&self.space.forms),
+        )
+    }
+
+    /// What is said of several cores: whose operations these are, in which orders, and what is one program.
+    fn of_cores(&self) -> (String, &'static str, &'static str) {
+        if self.space.cores == 1 {
+            return (String::new(), "", "interchangeable lines");
+        }
+        let orders = if self.cases.iter().any(|case| case.timing.apart()) {
+            " Under 'apart', operations of the cores follow each other in every order; under other timings all cores begin at once."
+        } else {
+            " All cores begin at once: other orders of their operations were not tried."
+        };
+        (
+            format!(" on each of {} cores that share all lines", self.space.cores),
+            orders,
+            "interchangeable lines, or cores,",
         )
     }
 }
@@ -289,10 +325,11 @@ impl Found {
         }
     }
 
-    /// Adds what `judged`, the program of `steps`, has shown.
-    fn add(&mut self, steps: &[Step], judged: Judged, cases: &[Case]) {
-        self.reach(steps.len());
-        let length = &mut self.lengths[steps.len() - 1];
+    /// Adds what `judged`, this program, has shown.
+    fn add(&mut self, program: &Litmus, judged: Judged, cases: &[Case]) {
+        self.reach(program.operations());
+        self.runs += judged.runs;
+        let length = &mut self.lengths[program.operations() - 1];
         length.programs += 1;
         length.failing += u64::from(judged.failing.contains(&true));
         length.crash_points += judged.tally.crash_points;
@@ -305,7 +342,7 @@ impl Found {
         if let Some(failures) = self.failures.as_mut().filter(|_| judged.failing.contains(&true)) {
             let under = cases.iter().zip(&judged.failing).filter(|(_, failing)| **failing);
             failures.push(FailingProgram {
-                program: Litmus { steps: steps.to_vec() }.to_string(),
+                program: program.to_string(),
                 timings: under.map(|(case, _)| case.timing.name).collect(),
             });
         }
@@ -317,13 +354,12 @@ impl Found {
                 known.programs += 1;
                 continue;
             }
-            let timing = cases[broken.timing].timing;
             self.counterexamples.push(CounterExample {
                 rule: broken.rule,
                 programs: 1,
-                program: timing.program(steps).to_string(),
-                operations: steps.len() as u64,
-                timing: timing.name,
+                program: broken.program,
+                operations: program.operations() as u64,
+                timing: cases[broken.timing].timing.name,
                 crash_event: broken.crash_event,
                 nested_event: broken.nested_event,
                 explanation: broken.explanation,

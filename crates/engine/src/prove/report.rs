@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The programs of one length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct LengthTally {
-    /// Number of operations.
+    /// Number of operations, of all cores together.
     pub operations: u64,
     /// Number of programs.
     pub programs: u64,
@@ -87,7 +87,7 @@ pub struct ProofHost {
     pub seconds: f64,
     /// Programs judged per second, each under all timings.
     pub programs_per_second: Option<f64>,
-    /// Runs judged per second: one for each program and timing.
+    /// Runs judged per second.
     pub runs_per_second: Option<f64>,
 }
 
@@ -117,8 +117,10 @@ pub struct ProofReport {
     pub request: serde_json::Map<String, serde_json::Value>,
     /// Whether every rule held in every program; null if the proof was interrupted before it found a program that fails.
     pub holds: Option<bool>,
-    /// Most operations of a program.
+    /// Most operations of a program, on each core.
     pub operations: u64,
+    /// Number of cores that share the lines, each with a program of its own.
+    pub cores: u64,
     /// The forms whose contracts programs keep to: that of the design, and those that were named.
     pub forms: Vec<&'static str>,
     /// The operations that programs have.
@@ -131,6 +133,8 @@ pub struct ProofReport {
     pub timings: Vec<TimingUsed>,
     /// Number of programs.
     pub programs: u64,
+    /// Number of runs: of each program, one for each timing, and for several cores one for each order that the timing has.
+    pub runs: u64,
     /// Number of programs that break a rule under one of the timings.
     pub failing: u64,
     /// Number of judged power failures.

@@ -1,9 +1,10 @@
-//! The programs that are tried: every sequence of so many operations of an alphabet, over each group of lines.
+//! The programs that are tried: every sequence of so many operations of an alphabet, over each group of lines; for several
+//! cores, one for each.
 //!
 //! Lines are interchangeable if they lie in the same way to all other lines of their group. Programs that differ only by
 //! an exchange of such lines are one program: the one in which they appear in their order.
 
-use super::contract;
+use super::{contract, together};
 use crate::kernel::ConfigError;
 use crate::message::ProgramForm;
 use crate::parts::Design;
@@ -15,8 +16,10 @@ use strum::VariantArray;
 const OPERATIONS_MAX: u64 = 12;
 /// Most lines of a program.
 const LINES_MAX: u64 = 4;
+/// Most cores of a program.
+const CORES_MAX: u64 = 3;
 /// Most programs.
-const PROGRAMS_MAX: u64 = 100_000_000;
+pub(super) const PROGRAMS_MAX: u64 = 100_000_000;
 
 /// The groups of lines of so many lines that are tried if none is named.
 const GROUPS: [&[&str]; LINES_MAX as usize] = [&["A"], &["AB", "AC"], &["ABC"], &["ABCD"]];
@@ -24,8 +27,10 @@ const GROUPS: [&[&str]; LINES_MAX as usize] = [&["A"], &["AB", "AC"], &["ABC"], 
 /// The programs that are tried.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Space {
-    /// Most operations of a program.
+    /// Most operations of a program, on each core.
     pub operations: usize,
+    /// Number of cores that share the lines.
+    pub cores: usize,
     /// The operations.
     pub kinds: Vec<StepKind>,
     /// The groups of lines.
@@ -50,18 +55,27 @@ pub struct SpaceNames<'a> {
 }
 
 impl Space {
-    /// Programs that each of `designs` runs, of at most so many operations over at most so many lines.
+    /// Programs that each of `designs` runs, of at most `operations` operations over at most `lines` lines, on each of `cores` cores.
     ///
     /// # Errors
     /// One sentence about a number or a name.
-    pub fn new(designs: &[&Design], operations: u64, lines: u64, names: SpaceNames<'_>) -> Result<Self, ConfigError> {
-        for (name, value, most) in [("operations", operations, OPERATIONS_MAX), ("lines", lines, LINES_MAX)] {
+    pub fn new(
+        designs: &[&Design],
+        (operations, lines, cores): (u64, u64, u64),
+        names: SpaceNames<'_>,
+    ) -> Result<Self, ConfigError> {
+        let bounds =
+            [("operations", operations, OPERATIONS_MAX), ("lines", lines, LINES_MAX), ("cores", cores, CORES_MAX)];
+        for (name, value, most) in bounds {
             if !(1..=most).contains(&value) {
                 return Err(ConfigError(format!("{name}: {value} is not from 1 to {most}")));
             }
         }
         let mut forms: Vec<ProgramForm> = designs.iter().map(|design| design.form).collect();
         forms.extend(names.forms.iter().map(|name| form_named(name)).collect::<Result<Vec<_>, _>>()?);
+        if cores > 1 && forms.contains(&ProgramForm::HardwareLogged) {
+            return Err(ConfigError(format!("cores: {cores}: {}", Litmus::LOGGED_ALONE)));
+        }
         let usual = |kind: StepKind| match kind {
             StepKind::Wait => false,
             StepKind::EvictCounters => designs.iter().any(|design| design.has_counter_cache()),
@@ -82,13 +96,36 @@ impl Space {
         };
         let beginning = match names.beginning {
             "" => Vec::new(),
+            _ if cores > 1 => {
+                return Err(ConfigError(format!(
+                    "beginning: programs of {cores} cores have more than one; leave it out"
+                )));
+            }
             text => beginning_of(text, operations, &kinds)?,
         };
-        Ok(Self { operations: operations as usize, kinds, groups, forms, beginning })
+        Ok(Self { operations: operations as usize, cores: cores as usize, kinds, groups, forms, beginning })
+    }
+
+    /// Most operations of all cores together.
+    pub fn length_max(&self) -> usize {
+        self.operations * self.cores
     }
 
     /// The programs of exactly `length` operations over all lines of `group`, until `visit` breaks.
     pub fn programs(
+        &self,
+        group: &[u8],
+        length: usize,
+        visit: &mut impl FnMut(&Litmus) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if self.cores > 1 {
+            return together::programs(self, group, length, visit);
+        }
+        self.sequences(group, length, &mut |steps| visit(&Litmus::of(steps)))
+    }
+
+    /// The programs of one core of exactly `length` operations over all lines of `group`, until `visit` breaks.
+    fn sequences(
         &self,
         group: &[u8],
         length: usize,
@@ -107,19 +144,29 @@ impl Space {
     /// # Errors
     /// One sentence if there are too many, or none.
     pub fn count(&self) -> Result<u64, ConfigError> {
+        let too_many = || {
+            ConfigError(format!(
+                "operations: there are more than {PROGRAMS_MAX} programs of {} operations; say fewer, or name those of interest with \
+                 'steps'",
+                self.operations
+            ))
+        };
+        if self.cores > 1 && together::least(self) > PROGRAMS_MAX {
+            return Err(too_many());
+        }
         let mut all = 0;
-        for length in 1..=self.operations {
+        let counted = |number: &mut u64| {
+            *number += 1;
+            if *number > PROGRAMS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        for length in 1..=self.length_max() {
             for group in &self.groups {
-                let enough = self.programs(group, length, &mut |_| {
-                    all += 1;
-                    if all > PROGRAMS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                });
+                let enough = match self.cores {
+                    1 => self.sequences(group, length, &mut |_| counted(&mut all)),
+                    _ => self.programs(group, length, &mut |_| counted(&mut all)),
+                };
                 if enough.is_break() {
-                    return Err(ConfigError(format!(
-                        "operations: there are more than {PROGRAMS_MAX} programs of {} operations; say fewer, or name those of \
-                         interest with 'steps'",
-                        self.operations
-                    )));
+                    return Err(too_many());
                 }
             }
         }
@@ -129,14 +176,19 @@ impl Space {
                 self.operations
             ))),
             (0, beginning) => {
-                let beginning = Litmus { steps: beginning.to_vec() };
+                let beginning = Litmus::of(beginning);
                 Err(ConfigError(format!("beginning: none of these programs begins with '{beginning}'")))
             }
             _ => Ok(all),
         }
     }
 
-    fn alphabet(&self, group: &[u8]) -> Vec<Step> {
+    /// Whether any of the operations is about a line.
+    pub(super) fn has_lines(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.has_line())
+    }
+
+    pub(super) fn alphabet(&self, group: &[u8]) -> Vec<Step> {
         let of_kind = |kind: &StepKind| {
             let lines = if kind.has_line() { group } else { &[0][..] };
             let kind = *kind;
@@ -165,7 +217,7 @@ impl Space {
                 continue;
             }
             steps.push(*step);
-            if contract::begins(steps, &self.forms) {
+            if contract::begins(steps, &self.forms, true) {
                 self.extend(alphabet, older, length, steps, visit)?;
             }
             steps.pop();
@@ -183,12 +235,17 @@ impl Space {
 fn older(group: &[u8]) -> Vec<(u8, u8)> {
     let mut pairs = Vec::new();
     for (place, &then) in group.iter().enumerate() {
-        let alike = |first: &&u8| group.iter().all(|other| same_distance(**first, then, *other));
+        let alike = |first: &&u8| interchangeable(group, **first, then);
         if let Some(first) = group[..place].iter().rev().find(alike) {
             pairs.push((*first, then));
         }
     }
     pairs
+}
+
+/// Whether two lines of a group lie in the same way to all others.
+pub(super) fn interchangeable(group: &[u8], one: u8, two: u8) -> bool {
+    group.iter().all(|other| same_distance(one, two, *other))
 }
 
 /// Whether two lines lie in the same way to `other`, if it is a third one.
@@ -235,8 +292,9 @@ fn form_named(name: &str) -> Result<ProgramForm, ConfigError> {
 
 /// The operations of `text`, with which programs of at most so many `operations` of `kinds` begin.
 fn beginning_of(text: &str, operations: u64, kinds: &[StepKind]) -> Result<Vec<Step>, ConfigError> {
-    let Some(Litmus { steps }) = Litmus::parse(text)? else {
-        return Err(ConfigError(format!("beginning: '{text}' is no program, as in 'store A; clwb A'")));
+    let of_one = Litmus::parse(text)?.filter(|program| program.cores.len() == 1);
+    let Some(steps) = of_one.and_then(|program| program.cores.into_iter().next()) else {
+        return Err(ConfigError(format!("beginning: '{text}' is no program of one core, as in 'store A; clwb A'")));
     };
     if steps.len() as u64 > operations {
         return Err(ConfigError(format!(

@@ -106,22 +106,58 @@ impl Timing {
         }
     }
 
+    /// Whether each operation waits for those before it, of whatever core.
+    pub(super) fn apart(&self) -> bool {
+        self.apart
+    }
+
     /// The number of an operation of a program, from 1, if it is number `number` of the program under this timing; 0 stays 0.
     pub(super) fn operation(&self, number: usize) -> usize {
         if self.apart { number.div_ceil(2) } else { number }
     }
 
-    /// The program that `steps` are under this timing.
-    pub fn program(&self, steps: &[Step]) -> Litmus {
+    /// What `program` is under this timing: of several cores, whose operations wait for each other here, once for each order in
+    /// which the operations of one core can follow those of another.
+    pub fn programs(&self, program: &Litmus) -> Vec<Litmus> {
         if !self.apart {
-            return Litmus { steps: steps.to_vec() };
+            return vec![program.clone()];
         }
-        let wait = Step { kind: StepKind::Wait, line: 0 };
-        let mut apart = Vec::with_capacity(steps.len() * 2);
-        for step in steps {
-            apart.extend([*step, wait]);
-        }
-        apart.pop();
-        Litmus { steps: apart }
+        let lengths: Vec<usize> = program.cores.iter().map(Vec::len).collect();
+        orders(&lengths).iter().map(|order| in_order(program, order)).collect()
     }
+
+    /// What `program`, of one core, is under this timing.
+    pub(super) fn program(&self, program: &Litmus) -> Litmus {
+        debug_assert_eq!(program.cores.len(), 1, "the operations of several cores follow each other in many orders");
+        self.programs(program).swap_remove(0)
+    }
+}
+
+/// All orders of the operations of cores that have so many: for each operation the core that it is of.
+fn orders(left: &[usize]) -> Vec<Vec<usize>> {
+    if left.iter().all(|count| *count == 0) {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for core in (0..left.len()).filter(|core| left[*core] > 0) {
+        let mut rest = left.to_vec();
+        rest[core] -= 1;
+        all.extend(orders(&rest).into_iter().map(|after| [&[core][..], &after].concat()));
+    }
+    all
+}
+
+/// The program whose operations follow each other in `order`: each core waits while others have their turn.
+fn in_order(program: &Litmus, order: &[usize]) -> Litmus {
+    let wait = Step { kind: StepKind::Wait, line: 0 };
+    let mut cores = vec![Vec::new(); program.cores.len()];
+    // By core: its next operation, and the turn after which nothing of it is left to wait for.
+    let mut at = vec![(0, 0); program.cores.len()];
+    for (turn, core) in order.iter().copied().enumerate() {
+        let (next, waited) = at[core];
+        cores[core].extend(std::iter::repeat_n(wait, turn - waited));
+        cores[core].push(program.cores[core][next]);
+        at[core] = (next + 1, turn);
+    }
+    Litmus { cores }
 }

@@ -2,7 +2,7 @@
 
 use super::space::Space;
 use crate::kernel::{Failure, workers};
-use crate::workload::litmus::Step;
+use crate::workload::litmus::Litmus;
 use std::ops::ControlFlow;
 
 /// Programs that are judged before their verdicts are put together.
@@ -13,21 +13,21 @@ const AT_A_TIME: usize = 1 << 10;
 pub(super) fn walk<T: Send>(
     space: &Space,
     shared: bool,
-    judge: impl Fn(&[Step]) -> Result<T, Failure> + Sync,
-    mut add: impl FnMut(&[Step], T),
+    judge: impl Fn(&Litmus) -> Result<T, Failure> + Sync,
+    mut add: impl FnMut(&Litmus, T),
 ) -> Result<(), Failure> {
-    let mut judge_batch = |batch: &mut Vec<Vec<Step>>| {
-        let judged = workers::map(shared, batch, |steps| judge(steps));
-        for (steps, judged) in batch.drain(..).zip(judged) {
-            add(&steps, judged?);
+    let mut judge_batch = |batch: &mut Vec<Litmus>| {
+        let judged = workers::map(shared, batch, |program| judge(program));
+        for (program, judged) in batch.drain(..).zip(judged) {
+            add(&program, judged?);
         }
         Ok::<(), Failure>(())
     };
-    for length in 1..=space.operations {
+    for length in 1..=space.length_max() {
         for group in &space.groups {
             let (mut batch, mut outcome) = (Vec::with_capacity(AT_A_TIME), Ok(()));
-            let _ = space.programs(group, length, &mut |steps| {
-                batch.push(steps.to_vec());
+            let _ = space.programs(group, length, &mut |program| {
+                batch.push(program.clone());
                 if batch.len() == AT_A_TIME {
                     outcome = judge_batch(&mut batch);
                 }

@@ -98,6 +98,22 @@ impl Source {
         )))
     }
 
+    /// `config` with as many cores as a program has that it writes out.
+    ///
+    /// # Errors
+    /// It asks for other ones.
+    pub fn on_its_cores(config: RunConfig) -> Result<RunConfig, ConfigError> {
+        let Some(program) = Litmus::parse(&config.workload)? else { return Ok(config) };
+        let cores = program.cores.len() as u16;
+        match config.cores {
+            asked if asked != 1 && asked != cores => Err(ConfigError(format!(
+                "cores: {asked} cores cannot run a program that is written out for {cores}; '||' stands between the programs of \
+                 two cores"
+            ))),
+            _ => Ok(RunConfig { cores, ..config }),
+        }
+    }
+
     /// Whether the workload is a trace.
     pub fn is_trace(&self) -> bool {
         matches!(self, Source::Trace(..))
@@ -120,6 +136,9 @@ impl Source {
         }
         let Some(program) = Litmus::parse(&config.workload)? else { return Ok(None) };
         nothing_left_out("a program that is written out")?;
+        if program.cores.len() > 1 && form == ProgramForm::HardwareLogged {
+            return Err(ConfigError(format!("program '{program}': {}", Litmus::LOGGED_ALONE)));
+        }
         Ok(Some(Source::Litmus(program, form, Evicting::of(&config.machine))))
     }
 
@@ -275,7 +294,11 @@ impl Source {
             }),
             Source::Litmus(program, form, evicting) => Ok(Job {
                 base: Arc::new(LitmusBase::default()),
-                programs: vec![Box::new(program.source(*form, evicting))],
+                programs: program
+                    .sources(*form, evicting)
+                    .into_iter()
+                    .map(|of_core| Box::new(of_core) as Box<dyn OpSource>)
+                    .collect(),
                 layouts: vec![Litmus::layout()],
             }),
             Source::Trace(trace, form) => Ok(Job {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-fn prove(request: &Value) -> Value {
+pub(super) fn prove(request: &Value) -> Value {
     let report = api::prove(&request.to_string(), &|_, _| {}, &Arc::default());
     let report = report.unwrap_or_else(|error| panic!("{request}: {error}"));
     let report: Value = serde_json::from_str(&report).unwrap();
@@ -18,7 +18,7 @@ fn prove(request: &Value) -> Value {
     report
 }
 
-fn refusal(request: &Value) -> String {
+pub(super) fn refusal(request: &Value) -> String {
     match api::prove(&request.to_string(), &|_, _| {}, &Arc::default()) {
         Err(Error::Config(error)) => error.0,
         other => panic!("{request} was not refused: {other:?}"),
@@ -184,7 +184,7 @@ fn what_cannot_be_proven_is_refused_in_a_sentence() {
         (json!({"fault": "ready-bit"}), "does not have that mechanism"),
         (json!({"forms": ["plian"]}), "did you mean 'plain'?"),
         (json!({"forms": ["hardware-logged"], "steps": ["sfence"]}), "run (they have: "),
-        (json!({"beginning": "queue"}), "beginning: 'queue' is no program"),
+        (json!({"beginning": "queue"}), "beginning: 'queue' is no program of one core"),
         (json!({"beginning": "store A; store A; store A; store A"}), "programs have at most 3"),
         (json!({"beginning": "wait"}), "these programs do not have 'wait'"),
         (json!({"beginning": "store B"}), "none of these programs begins with 'store B'"),

@@ -100,7 +100,7 @@ pub(in crate::api) struct Common {
     pub tx_size: Option<u64>,
     /// Cores, one program instance each.
     #[serde(with = "As::<Count>")]
-    #[schemars(extend("x-help" = "Cores, 1 to 64, one program instance each; a trace has one.", "x-typed" = 60))]
+    #[schemars(extend("x-help" = "Cores, 1 to 64, one program instance each; in proofs 1 to 3, which share all lines; a trace has one.", "x-typed" = 60))]
     pub cores: Option<u64>,
 }
 
@@ -319,14 +319,18 @@ pub(in crate::api) struct Prove {
     /// Seed of every random stream.
     #[serde(with = "As::<Count>")]
     pub seed: Option<u64>,
-    /// Most operations of a program, 1 to 12; default 3.
+    /// Most operations of a program, 1 to 12, on each core; default 3.
     #[serde(with = "As::<Count>")]
-    #[schemars(extend("x-help" = "Most operations of a program, 1 to 12; default 3."))]
+    #[schemars(extend("x-help" = "Most operations of a program, 1 to 12, on each core; default 3."))]
     pub operations: Option<u64>,
     /// Most lines of a program, 1 to 4; default 2.
     #[serde(with = "As::<Count>")]
     #[schemars(extend("x-help" = "Most lines of a program, 1 to 4; default 2."))]
     pub lines: Option<u64>,
+    /// Number of cores, 1 to 3, that share all lines, each with a program of its own; default 1.
+    #[serde(with = "As::<Count>")]
+    #[schemars(extend("x-help" = "Cores, 1 to 64, one program instance each; in proofs 1 to 3, which share all lines; a trace has one."))]
+    pub cores: Option<u64>,
     /// Names of the operations that programs have, as in `"store"`; default all that programs of the design use.
     #[schemars(extend("x-flag" = "--step", "x-metavar" = "OPERATION",
         "x-help" = "Programs have this operation, as in 'store'; repeatable; default all that the design's programs use."))]

@@ -50,14 +50,14 @@ impl Evicting {
     }
 }
 
-/// The operations of `steps` in `form`: each transaction by itself, and what lies between them. What another form of
-/// programs has is replaced by what this form has for it.
-pub(super) fn operations(steps: &[Step], form: ProgramForm, evicting: &Evicting) -> VecDeque<OpBuffer> {
+/// The operations of `steps`, of which the first has number `first` in its program, in `form`: each transaction by itself, and
+/// what lies between them. What another form of programs has is replaced by what this form has for it.
+pub(super) fn operations(steps: &[Step], first: usize, form: ProgramForm, evicting: &Evicting) -> VecDeque<OpBuffer> {
     let mut parts = VecDeque::from([OpBuffer::default()]);
     let logged = form == ProgramForm::HardwareLogged;
     let has_flushes = form != ProgramForm::FlushFree;
     let annotated = form == ProgramForm::Annotated;
-    for (number, step) in steps.iter().enumerate() {
+    for (number, step) in (first..).zip(steps) {
         if step.kind == StepKind::TxBegin && logged {
             parts.push_back(OpBuffer::default());
         }

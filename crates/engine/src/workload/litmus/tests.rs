@@ -1,6 +1,6 @@
 //! The text of litmus programs.
 
-use super::{Evicting, Litmus, PLACES, Step, StepKind};
+use super::{CORES_MAX, Evicting, Litmus, PLACES, Step, StepKind};
 use crate::config::preset;
 use crate::message::{Op, OpBuffer, OpSource, ProgramForm};
 use proptest::prelude::*;
@@ -13,11 +13,32 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn program_is_read_as_it_is_written(steps in prop::collection::vec(step(), 1..20)) {
-        let program = Litmus { steps };
+    fn program_is_read_as_it_is_written(cores in prop::collection::vec(prop::collection::vec(step(), 1..20), 1..=CORES_MAX)) {
+        let program = Litmus { cores };
         prop_assert_eq!(Litmus::parse(&program.to_string()).unwrap(), Some(program.clone()));
         let lines = program.to_string().replace("; ", "\n");
         prop_assert_eq!(Litmus::parse(&lines).unwrap(), Some(program));
+    }
+}
+
+#[test]
+fn each_store_of_each_core_has_a_value_of_its_own() {
+    let program = Litmus::parse("store A; store A || store A || sfence; store-line B").unwrap().unwrap();
+    assert_eq!((program.cores.len(), program.operations()), (3, 5));
+    let mut stored = Vec::new();
+    for mut source in program.sources(ProgramForm::Plain, &Evicting::of(&preset("small").unwrap())) {
+        let mut buffer = OpBuffer::default();
+        assert!(source.next_transaction(&mut buffer));
+        stored.extend(buffer.bytes.chunks(8).map(<[u8]>::to_vec));
+    }
+    let different: std::collections::BTreeSet<_> = stored.iter().collect();
+    assert_eq!((stored.len(), different.len()), (3 + 8, 3 + 8));
+    for (text, told) in [
+        ("store A ||", "core 1 has no operation"),
+        ("store A || || store B", "core 1 has no operation"),
+        (&["store A"; 9].join(" || "), "it has 9 cores, and at most 8"),
+    ] {
+        assert!(Litmus::parse(text).unwrap_err().0.contains(told), "{text}");
     }
 }
 
@@ -31,8 +52,9 @@ fn names_of_workloads_and_files_are_no_programs() {
 /// The operations of a program, without what an eviction takes.
 fn operations(text: &str, form: ProgramForm) -> Vec<Op> {
     let evicting = Evicting::of(&preset("small").unwrap());
-    let mut source = Litmus::parse(text).unwrap().unwrap().source(form, &evicting);
+    let mut sources = Litmus::parse(text).unwrap().unwrap().sources(form, &evicting);
     let (mut buffer, mut all) = (OpBuffer::default(), Vec::new());
+    let source = &mut sources[0];
     while source.next_transaction(&mut buffer) {
         all.append(&mut buffer.ops);
         buffer.clear();
@@ -80,9 +102,9 @@ fn versions_of_a_line_are_what_the_operations_store() {
     let numbers = |place: u8| program.versions(place).iter().map(|(number, _)| *number).collect::<Vec<_>>();
     assert_eq!((numbers(0), numbers(1), numbers(2)), (vec![0, 1, 3, 4, 5], vec![0, 2], vec![0]));
     // What the operations of a core store, applied in their order, ends in the last version.
-    let mut source = program.source(ProgramForm::Annotated, &Evicting::of(&preset("small").unwrap()));
+    let mut sources = program.sources(ProgramForm::Annotated, &Evicting::of(&preset("small").unwrap()));
     let mut buffer = OpBuffer::default();
-    assert!(source.next_transaction(&mut buffer));
+    assert!(sources[0].next_transaction(&mut buffer));
     let mut line = program.versions(0)[0].1;
     for op in &buffer.ops {
         if let Op::Store { address, length, bytes } | Op::CounterAtomicStore { address, length, bytes } = *op
