@@ -67,6 +67,10 @@ test-build: engine ## Build the tests of the engine and of the C interface.
 	cargo test $(TEST_C) --no-run
 	cargo test $(HEADER) --no-run
 
+.PHONY: test-pages
+test-pages: engine ## Call every command of the pages, each for at most some seconds; EVERY=8: of one page of eight.
+	PYTHONPATH=tests $(BIN)/python tests/page_calls.py --every $(EVERY)
+
 .PHONY: recorder-tools
 recorder-tools:
 	tests/recorder/install.sh

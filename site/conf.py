@@ -19,7 +19,7 @@ version = release = tomllib.loads((_ROOT / "Cargo.toml").read_text())["workspace
 html_title = f"{project} {version}"
 html_short_title = project
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.githubpages", "sphinx.ext.napoleon", "sphinx_copybutton"]
 extensions += ["sidebar", "outside", "accessible", "playground"]  # beside this file
 sidebar = tomllib.loads((_HERE / "sidebar.toml").read_text())
 root_doc = "docs/index"

@@ -209,7 +209,7 @@ def scene(request: str, progress: Progress = None) -> str:
         "contents": ["00" * 64],
         "lines": [{"address": 64, "role": "heap of core 0"}],
         "registers": [[["re-encryption status", "free"]]],
-        "boots": [[{"text": "1 write drained to the media (1 data, 0 counters)"}]],
+        "boots": [[{"text": "1 write drained to the media (1 of data, 0 of counters)"}]],
         "verdicts": [{"recovers": True, "violations": []}] + [{"recovers": False, "violations": [0]}] * fails,
         "violations": [
             {

@@ -286,7 +286,7 @@ def test_crash_that_does_not_hold_explains_itself(cli: Cli) -> None:
         "still in the counter cache",
         "transaction 1 (mutate), line 0x1240",
         "counterpoint crash write-back btree --seed 1 --transactions 2 --at-event 517",
-        "5 violations more; --json explains 7 of them all",
+        "5 violations more; --json explains 7 in all",
     ):
         assert words in outcome.out
     lost, leaked = (outcome.out.index(f"{rule}: power lost after event") for rule in ("line", "pad reuse"))

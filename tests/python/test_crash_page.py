@@ -286,7 +286,7 @@ def test_the_buttons_go_from_violation_to_violation_and_to_the_next_persist(open
     tab.click("#persist")
     persist = opened.event()
     assert "data persists" in tab.inner_text(".marks")
-    assert "1 write drained to the media (1 data, 0 counters)" in tab.inner_text(".boot")
+    assert "1 write drained to the media (1 of data, 0 of counters)" in tab.inner_text(".boot")
     opened.go(1)
     passed = []
     while tab.is_enabled("#next"):

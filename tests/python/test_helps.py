@@ -231,3 +231,12 @@ def test_cores_on_a_machine_with_banks_of_their_own_end_where_the_page_says() ->
         assert cp.run("secpm", "array", cores=int(cores), **short).cores == int(cores)
         with pytest.raises(cp.InputError, match="need a bank each"):
             cp.run("secpm", "array", cores=int(cores) + 1, **short)
+
+
+def test_the_list_of_commands_says_what_each_does_and_cuts_nothing_off(cli: Cli) -> None:
+    listed = " ".join(cli("--help").out.split())
+    group: Any = typer.main.get_command(app)
+    for name in group.list_commands(None):
+        told = group.get_command(None, name).help
+        begin = min((told.index(end) for end in ("; ", ": ") if end in told), default=len(told.rstrip(".")))
+        assert f" {name} {told[:begin]} " in listed, name

@@ -1,14 +1,11 @@
 """Every command of the pages can be called: its options are read, and names, sizes and values that it has are known.
 
-Blocks with output are run where their page is tested; all others, also those that take minutes, are read here.
+Blocks with output are run where their page is tested, and `make test-pages` runs all others; here they are read.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from typing import Any
 import pytest
 import typer.main
 
+import page_calls
 import tutorial
 from counterpoint import _engine
 from counterpoint.cli import app, project
@@ -24,36 +22,8 @@ from counterpoint.contract.request import given, part
 
 pytestmark = pytest.mark.engine
 
-_FOLDERS = ("docs", "examples", "integrations", "validation", "recorder")
-_PAGES = [
-    *tutorial.ROOT.glob("*.md"),
-    *(page for folder in _FOLDERS for page in (tutorial.ROOT / folder).rglob("*.md")),
-]
-_CALL = re.compile(r"^(?:\w+=\S+ )*(?:\S*/)?counterpoint +(?P<words>[a-z].*)$")
-_SYNOPSIS = re.compile(r"\.\.\.|\[--|\b[A-Z]{3,}\b(?!=)")
-"""What only the form of a command has: something in brackets, or a word that stands for others."""
 _RESOLVED = {"run", "crash", "cite", "annotations"}
 """Commands whose configuration the engine judges without running it."""
-
-
-def _lines(page: Path) -> Iterator[str]:
-    """The lines of the blocks of code of a page, with continued lines as one."""
-    text = page.read_text().replace("\\\n", " ")
-    for block in tutorial.blocks(text):
-        if block.language in ("sh", ""):
-            yield from block.body.splitlines()
-    yield from re.findall(r"^    (\S.*)$", text, re.MULTILINE)
-
-
-def _calls() -> Iterator[tuple[str, list[str]]]:
-    """The calls of the pages: where they stand, and their words, without what the shell does with them."""
-    for page in sorted(_PAGES):
-        for line in _lines(page):
-            found = _CALL.match(line.partition(" #")[0].strip())
-            if found and not _SYNOPSIS.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", found["words"])):
-                words = shlex.split(found["words"])
-                ends = [place for place, word in enumerate(words) if re.match(r"[|>&;]|\d>", word)]
-                yield str(page.relative_to(tutorial.ROOT)), words[: ends[0] if ends else None]
 
 
 @cache
@@ -84,20 +54,12 @@ def _refusal(words: list[str]) -> str | None:
     return None
 
 
-_REFUSED = {
-    "crash bbe array --set eadr.battery=write-only",
-    "crash eadr-all-operation array --set eadr.battery=write-compute-order",
-    "run secpm btree --set controller.wpq_entries=4",
-}
-"""What a page shows to be refused."""
-
-
 def test_every_command_of_the_pages_is_taken() -> None:
-    calls = {tuple(words): page for page, words in _calls()}
+    calls = {tuple(words): page_calls.name_of(page) for page in page_calls.PAGES for words in page_calls.of_page(page)}
     assert len(calls) > 300
     refused = {" ".join(call): (page, said) for call, page in calls.items() if (said := _refusal(list(call)))}
-    assert {call: told for call, told in refused.items() if call not in _REFUSED} == {}
-    assert refused.keys() == _REFUSED
+    assert {call: told for call, told in refused.items() if call not in page_calls.REFUSED} == {}
+    assert refused.keys() == page_calls.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -120,3 +82,16 @@ def test_the_first_design_file_does_what_its_page_says(tmp_path: Path) -> None:
     begin, _, _ = (tutorial.ROOT / "docs/design-files.md").read_text().partition("## What a file says")
     (done,) = tutorial.beside(tmp_path).play(begin)
     tutorial.check(done)
+
+
+def test_pages_that_are_run_elsewhere_are_named_there() -> None:
+    for page, test in page_calls.PLAYED.items():
+        text = (tutorial.ROOT / test).read_text()
+        assert Path(page).name in text or "tutorial.PAGE" in text, page
+        assert "tutorial" in text, "which runs the blocks of a page"
+
+
+def test_a_call_of_a_page_that_fails_is_found(tmp_path: Path) -> None:
+    assert page_calls.call(["designs", "secpm"], tmp_path, 60) is None
+    assert "exit code 2: error: design 'secmp'" in (page_calls.call(["designs", "secmp"], tmp_path, 60) or "")
+    assert page_calls.call(["crash", "secpm", "btree", "--transactions", "100000"], tmp_path, 3) is None

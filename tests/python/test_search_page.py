@@ -103,6 +103,8 @@ def test_parts_that_the_known_design_lacks_are_named(found: SearchReport) -> Non
     parts = {key: value for key, value in one.parts.items() if key != "minor_reset"}
     known = {"full": {**parts, "minor_reset": "x", "more": "y"}, "far": {}}
     assert Names(known, [one]).of(one).startswith(f"full with minor_reset {one.parts['minor_reset']}, no more, ")
+    assert Names({"far": {}}, [one]).brief(one) == f"far with {len(one.parts)} other parts"
+    assert Names({"same": one.parts}, [one]).brief(one) == Names({"same": one.parts}, [one]).of(one)
 
 
 @pytest.mark.browser
@@ -172,7 +174,7 @@ def test_the_headline_says_how_many_and_what_they_gain(found: SearchReport) -> N
     said = headline.of_search(found).text
     assert said.startswith("2 of 48 candidates survived every power failure that was tried and are beaten by no other")
     best = units.figure(found.front[0].figures["transaction_latency_ns_mean"])
-    assert f"The best transaction_latency_ns_mean, {best}, is that of secpm-no-cwr with wpq_entries " in said
+    assert f"The best transaction_latency_ns_mean, {best}, is that of no. 1, secpm-no-cwr with wpq_entries " in said
     held = replace(found, references=())
     assert "no built-in design that was judged survives within the limits" in headline.of_search(held).text
 

@@ -30,6 +30,8 @@ pytestmark = pytest.mark.engine
         ("bugs xyzzy", "bug 'xyzzy' does not exist (`counterpoint bugs` lists all 42)"),
         ("run secpm queue --transactons 3", "No such option: --transactons (Possible options: --transactions)"),
         ("run secpm queue --xyzzy 3", "No such option: --xyzzy; `counterpoint run --help` lists all options"),
+        ("compare secpm star", "extra argument(s) (secpm star). Example: counterpoint compare -d unencrypted,secpm -w"),
+        ("run secpm", "Missing argument 'WORKLOAD'. Example: counterpoint run secpm btree"),
         ("xyzzy", "No such command 'xyzzy'; `counterpoint --help` lists all commands"),
     ],
 )

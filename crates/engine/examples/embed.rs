@@ -5,7 +5,8 @@
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::embed::{Kind, Memory, Request, Setup, TIME_MAX, WHOLE_LINE};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// What the copy reads and what the original does.
+pub fn found() -> Result<[u8; 2], Box<dyn std::error::Error>> {
     let settings =
         Setup { design: "secpm", variant: Variant::Hardened, machine: None, set: &[], seed: 1, on_channel: [None; 2] };
     let mut memory = Memory::new(&settings)?;
@@ -21,6 +22,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut copy = memory.clone();
     let failure = copy.power_fails()?;
     println!("a copy lost {} write and has {} damaged lines", failure.writes_lost, failure.damaged_lines);
-    println!("it reads {}, and the original {}", copy.peek(0x1000)?[0], memory.peek(0x1000)?[0]);
+    Ok([copy.peek(0x1000)?[0], memory.peek(0x1000)?[0]])
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let [copy, original] = found()?;
+    println!("it reads {copy}, and the original {original}");
     Ok(())
 }

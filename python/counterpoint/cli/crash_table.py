@@ -149,7 +149,7 @@ def _violations(crash: Crash) -> Iterable[RenderableType]:
     more = crash.violation_count - len(crash.examples)
     if more > 0 and crash.causes is None:
         yield Text("")
-        yield Text(f"and {units.count_of(more, 'violation')} more; --json explains {len(crash.violations)} of them all")
+        yield Text(f"and {units.count_of(more, 'violation')} more; --json explains {len(crash.violations)} in all")
     if crash.left_out is not None:
         yield from explained(crash.left_out.first, "besides the crash points, ")
 

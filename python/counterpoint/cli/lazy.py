@@ -6,6 +6,7 @@ Typer converts every value by Pydantic, also one that is not given. Loading it t
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, cast, get_args, get_origin
@@ -101,10 +102,14 @@ class Group(TyperGroup):
         width = max(map(len, self.places))
         for title, commands in self.groups.items():
             helps = ((name, self.get_command(ctx, name)) for name in commands)
-            room = formatter.width - width - 6
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), one.get_short_help_str(room)) for name, one in helps if one])
+                formatter.write_dl([(name.ljust(width), _begin(one.help or "")) for name, one in helps if one])
                 formatter.write_text(example_of(next(iter(commands.values()))))
+
+
+def _begin(text: str) -> str:
+    """What a command does, up to what is said of it besides."""
+    return re.split(r"[:;.](?=\s|$)", text, maxsplit=1)[0]
 
 
 class Command(TyperCommand):

@@ -53,8 +53,11 @@ def nearest(name: str, known: Sequence[str]) -> list[str]:
 
 
 def of_usage(sentence: str, context: Any) -> str:
-    """A sentence about an option or a command that does not exist, with how to list all if it names none."""
-    missing = re.match(r"No such (option|command)\b", sentence)
-    if missing is None or context is None or re.search(r"Possible|Did you mean", sentence):
+    """A sentence about an option or a command that does not exist, or about arguments, with what helps."""
+    if context is None or re.search(r"Possible|Did you mean", sentence):
         return sentence
-    return f"{sentence.rstrip('.')}; `{context.command_path} --help` lists all {missing[1]}s"
+    if missing := re.match(r"No such (option|command)\b", sentence):
+        return f"{sentence.rstrip('.')}; `{context.command_path} --help` lists all {missing[1]}s"
+    if re.match(r"Missing argument\b|Got unexpected extra argument\b", sentence):
+        return f"{sentence.rstrip('.')}. {context.command.epilog}"
+    return sentence

@@ -184,8 +184,8 @@ def of_search(report: SearchReport) -> Headline:
     )
     value = best.figures[first.figure]
     assert value is not None
-    name = report.names.of(best.candidate)
-    said = f"The best {first.figure}, {units.figure(value)}, is that of {name}"
+    name = report.names.brief(best.candidate)
+    said = f"The best {first.figure}, {units.figure(value)}, is that of no. 1, {name}"
     held = [
         (known, one.design)
         for one in report.references

@@ -58,23 +58,25 @@ function tell(point, mark) {
 
 const meet = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 
-/* Puts names beside their marks where they cover no other name and no mark; one without room is left out, and told when
-   its mark is pointed at. */
-function name(marks, right, bottom) {
-  const taken = marks.map(({ x, y, r }) => ({ x: x - r, y: y - r, width: 2 * r, height: 2 * r }));
+const around = ({ x, y, r }) => ({ x: x - r, y: y - r, width: 2 * r, height: 2 * r });
+
+/* Puts names beside their marks where they cover no other name and no mark, and none of the small ones if there is such a
+   place; one without room is left out, and told when its mark is pointed at. */
+function name(marks, small, right, bottom) {
+  const taken = marks.map(around), avoided = small.map(around);
   for (const { x, y, r, text } of marks) {
     if (!text) continue;
     const label = add(picture, "text", { class: "label" }, text);
     const places = [[r + 3, 4, "start"], [-r - 3, 4, "end"], [0, -r - 4, "middle"], [0, r + 12, "middle"],
       [r, -r - 1, "start"], [r, r + 9, "start"], [-r, -r - 1, "end"], [-r, r + 9, "end"],
       [r + 15, 4, "start"], [-r - 15, 4, "end"]];
-    const fits = places.some(([dx, dy, anchor]) => {
+    const fits = [avoided, []].some(besides => places.some(([dx, dy, anchor]) => {
       for (const [key, value] of Object.entries({ x: x + dx, y: y + dy, "text-anchor": anchor })) label.setAttribute(key, value);
       const box = label.getBBox();
       const inside = box.x >= MARGIN.left && box.x + box.width <= right + MARGIN.right && box.y >= MARGIN.top - 12
         && box.y + box.height <= bottom;
-      return inside && !taken.some(other => meet(box, other)) && taken.push(box);
-    });
+      return inside && ![...taken, ...besides].some(other => meet(box, other)) && taken.push(box);
+    }));
     if (!fits) label.remove();
   }
 }
@@ -103,7 +105,7 @@ function draw() {
   const title = one => `${found.axes[one]}, ${found.better[one]} is better`;
   add(picture, "text", { class: "title", x: 0, y: 14 }, `\u2191 ${title(y)}`);
   add(picture, "text", { class: "title", x: right, y: height - 8, "text-anchor": "end" }, `${title(x)} \u2192`);
-  const named = [];
+  const named = [], small = [];
   /* The front comes last, so that it lies on top; a built-in design at the same place is the ring around it. */
   for (const point of [...points].reverse()) {
     const at = { x: xs.place(point.at[x]), y: ys.place(point.at[y]), r: RADII[point.kind] };
@@ -115,7 +117,9 @@ function draw() {
     const mark = add(picture, "circle", { class: point.kind, cx: at.x, cy: at.y, r: at.r,
       fill: known ? "transparent" : FILLS[point.kind], stroke: known ? FILLS.reference : "none", "stroke-width": known ? 2.5 : 0,
       "fill-opacity": point.kind === "other" ? .55 : .95, "data-name": point.id });
-    if (point.kind !== "other") {
+    if (point.kind === "other") {
+      small.push(at);
+    } else {
       named.unshift({ ...at, text: point.label, kind: point.kind });
       mark.setAttribute("tabindex", "0");
       mark.setAttribute("role", "img");
@@ -125,7 +129,7 @@ function draw() {
     mark.addEventListener("pointerleave", pages.hide);
     mark.addEventListener("blur", pages.hide);
   }
-  name(named, right, bottom);
+  name(named, small, right, bottom);
 }
 
 across.addEventListener("change", draw);

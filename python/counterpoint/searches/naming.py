@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ..contract.request import literal
+from ..system import units
 from .space import Candidate, Value
 
 _ID = re.compile(r"\b(c[0-9a-f]{9})\b(,?)")
+
+_BRIEF = 3
+"""A brief name states at most so many values."""
 
 
 class Names:
@@ -32,13 +36,27 @@ class Names:
 
     def of(self, candidate: Candidate) -> str:
         """The name of a candidate."""
+        design, said = self._told(candidate)
+        return f"{design} with {', '.join(said)}" if said else design
+
+    def brief(self, candidate: Candidate) -> str:
+        """The name of a candidate, where one of many parts would be longer than the sentence around it."""
+        design, said = self._told(candidate)
+        others = len(said) - len(candidate.machine)
+        if len(said) <= _BRIEF:
+            return self.of(candidate)
+        return f"{design} with {units.count_of(others, 'other part')}" if others else f"{design} on another machine"
+
+    def _told(self, candidate: Candidate) -> tuple[str, list[str]]:
+        """The nearest known design, and what a candidate has instead: parts first, then values of the machine."""
         design, parts = min(self._known.items(), key=lambda each: len(_differing(candidate.parts, each[1])))
         said = [
             f"{key} {_value(candidate.parts[key])}" if key in candidate.parts else f"no {key}"
             for key in _differing(candidate.parts, parts)
         ]
-        said += [f"{self._short.get(key, key)} {_value(value)}" for key, value in candidate.machine.items()]
-        return f"{design} with {', '.join(said)}" if said else design
+        return design, said + [
+            f"{self._short.get(key, key)} {_value(value)}" for key, value in candidate.machine.items()
+        ]
 
     def in_words(self, text: str) -> str:
         """A text with names in the place of the digests of candidates."""

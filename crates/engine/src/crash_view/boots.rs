@@ -59,7 +59,7 @@ impl Gathered {
         let lines = many("line", "lines");
         let text = match kind {
             Kind::Drained => format!(
-                "{} drained to the media ({} data, {} counters)",
+                "{} drained to the media ({} of data, {} of counters)",
                 many("write", "writes"),
                 self.count - self.counters,
                 self.counters

@@ -53,7 +53,7 @@ impl Verdict {
         let did = self.did(timeout_seconds);
         match self.said.as_str() {
             "" => format!("{did}, and printed nothing."),
-            said => format!("{did}. The last line that it printed: \"{said}\""),
+            said => format!("{did}. The last line that it printed: \"{said}\"."),
         }
     }
 }

@@ -10,6 +10,15 @@ use counterpoint_engine::message::{BaseImage, Line, LineBytes, NoObserver};
 use counterpoint_engine::{LineSystem, config};
 use std::sync::Arc;
 
+#[expect(dead_code, reason = "its main function")]
+#[path = "../../examples/embed.rs"]
+mod example;
+
+#[test]
+fn copy_of_the_example_loses_what_the_original_keeps() {
+    assert_eq!(example::found().unwrap(), [42, 43]);
+}
+
 #[test]
 fn what_was_promised_survives_power_failures_and_memory_goes_on() {
     let mut boots_wrote = 0;
