@@ -84,6 +84,7 @@ def machine(choice: random.Random) -> list[str]:
     if placement in ("single-bank", "interleaved"):
         # The others put a page's counters by its bank, and a page whose lines are interleaved has none.
         mappings.append("line-interleaved")
+    lines = choice.choice((16, 32, 64, 64, 64, 128))
     return [
         *_queue(choice, size, "wpq", 2, 3, 4, 6, 8, 16),
         *_queue(choice, size, "counter_wpq", 1, 2, 3, 4, 8),
@@ -102,7 +103,8 @@ def machine(choice: random.Random) -> list[str]:
         f"controller.counter_placement={placement}",
         f"controller.read_queue_entries={size(1, 2, 8, 32)}",
         f"controller.reencryption_parallelism={size(1, 4, 64)}",
-        f"counters.minor_bits={size(1, 2, 3, 7)}",
+        f"counters.block_lines={lines}",
+        f"counters.minor_bits={min(size(1, 2, 3, 7), 448 // lines)}",
         f"device.mapping={choice.choice(mappings)}",
         f"device.ranks={size(1, 2)}",
         f"device.banks_per_rank={size(1, 2)}",

@@ -418,6 +418,18 @@ def _learned(broken: Any, point: tuple[int, ...]) -> Rule | None:
     return Learner(_SPACE, judge, _made, 1).learn(point, _made(point), _TEST, None)
 
 
+def test_crash_tests_have_the_widest_minors_that_a_block_has_room_for(tmp_path: Path) -> None:
+    design = tmp_path / "two-pages.toml"
+    design.write_text('base = "secpm"\n[set]\ncounters.block_lines = 128\ncounters.minor_bits = 3\n')
+    test = CrashTest("every event", "queue", {"machine": "small", "set": ["controller.aes_units=1"]}, False, True)
+
+    def sets(base: str) -> Any:
+        return test.request(Candidate("one", base, {}, {}, ()), "hardened")["set"]
+
+    assert sets("secpm") == ["controller.aes_units=1", "counters.minor_bits=7"]
+    assert sets(str(design)) == ["controller.aes_units=1", "counters.minor_bits=3"]
+
+
 def test_a_rule_has_exactly_what_breaks() -> None:
     rule = _learned(lambda values: "line" if values["a.a"] == 1 and values["a.c"] == 2 else "", (1, 0, 2, 0, 1))
     assert rule is not None

@@ -12,7 +12,7 @@ use counterpoint_engine::crash::{CrashPlan, CrashReport, Exploration};
 use counterpoint_engine::design;
 use counterpoint_engine::layout::Coverage;
 use counterpoint_engine::mechanism::split_counters::SplitCounters;
-use counterpoint_engine::message::LineBytes;
+use counterpoint_engine::message::{GroupMask, LineBytes};
 use counterpoint_engine::parts::{Counter, CounterPart, CounterScheme, Design, MinorReset, NextCounter};
 use counterpoint_engine::{CrashCase, Source};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl CounterScheme for NeverOverflowing {
         self.0.global()
     }
 
-    fn initial(&self, populated: u64) -> LineBytes {
+    fn initial(&self, populated: GroupMask) -> LineBytes {
         self.0.initial(populated)
     }
 

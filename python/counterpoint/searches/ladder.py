@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,12 +34,14 @@ class CrashTest:
         workload: the program.
         options: options of `crash`.
         values: the machine values are those of the candidate.
+        rare_overflows: minor counters are wide.
     """
 
     tier: str
     workload: str
     options: Mapping[str, Any]
     values: bool
+    rare_overflows: bool = False
 
     def request(self, of: Candidate, variant: str, *, explained: bool = False) -> dict[str, Any]:
         """The engine's request for a candidate.
@@ -48,14 +51,17 @@ class CrashTest:
             variant: the reading of its base.
             explained: also look for the smallest run that breaks the same rule.
         """
-        sets = of.sets if self.values else of.part_sets
+        sets = [*self.options.get("set", ()), *(of.sets if self.values else of.part_sets)]
         options = {name: value for name, value in self.options.items() if name != "set"}
+        if self.rare_overflows:
+            on = {"design": of.base, "workload": self.workload, "variant": variant, "machine": options.get("machine")}
+            sets = [*sets, f"counters.minor_bits={_wide_minors(json.dumps({**on, 'set': sets}))}"]
         return {
             "design": of.base,
             "workload": self.workload,
             "variant": variant,
             **options,
-            "set": [*self.options.get("set", ()), *sets],
+            "set": sets,
             "shrink": explained,
             "blame": False,
             "workers": 1,
@@ -86,14 +92,22 @@ def tiers(goals: Goals) -> tuple[Tier, ...]:
         for given in tier["tests"]:
             test = dict(given)
             values, on_own = test.pop("values", False), test.pop("own", False)
+            rare = test.pop("rare_overflows", False)
             if values and not on_own and not _varies(goals):
                 continue
             options = {**setting, **(own if on_own else {}), **test}
             options["set"] = [*(own_sets if on_own else log), *test.get("set", ())]
-            tests += [CrashTest(tier["name"], workload, options, values) for workload in goals.crash_workloads]
+            tests += [CrashTest(tier["name"], workload, options, values, rare) for workload in goals.crash_workloads]
         if tests:
             found.append(Tier(tier["name"], tuple(tests)))
     return tuple(found)
+
+
+@cache
+def _wide_minors(request: str) -> int:
+    """Bits of minor counters that rarely overflow, as far as a counter block of this run has room for them."""
+    lines: int = api.resolve_request(json.loads(request))["machine"]["counters"]["block_lines"]
+    return min(7, (512 - 64) // lines)
 
 
 def _varies(goals: Goals) -> bool:

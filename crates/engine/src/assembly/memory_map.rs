@@ -100,7 +100,8 @@ pub fn room(machine: &Machine, design: &Design) -> Result<u64, ConfigError> {
 pub(super) fn shadow_bytes(machine: &Machine, design: &Design, cores: u16) -> u64 {
     match design.drain() {
         Some(drain) if drain.uses_shadow() => {
-            ShadowRegion::bytes(drained_slots(machine, cores, design), has_slot_macs(design))
+            let bytes = ShadowRegion::bytes(drained_slots(machine, cores, design), has_slot_macs(design));
+            bytes.next_multiple_of(machine.counters.block_bytes())
         }
         _ => 0,
     }

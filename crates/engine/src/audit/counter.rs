@@ -12,7 +12,7 @@ use crate::message::{Line, LineBytes};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct AuditedCounter {
     pub major: u64,
-    pub minor: u8,
+    pub minor: u16,
 }
 
 impl AuditedCounter {
@@ -29,12 +29,14 @@ pub(super) struct CounterCipher {
 }
 
 impl CounterCipher {
-    /// A cipher with a key of 16 or 32 bytes. Minor counters have 1 to 7 bits; a block of global counters covers at
-    /// most eight lines.
+    /// A cipher with a key of 16 or 32 bytes. A block has a major counter of 64 bits and minor counters of 1 to 14 bits, or
+    /// whole counters of eight lines at most.
     pub fn new(key: &[u8], layout: CounterLayout) -> Self {
         match layout {
-            CounterLayout::Split { minor_bits } => {
-                assert!((1..=7).contains(&minor_bits), "minor counters have 1 to 7 bits, not {minor_bits}");
+            CounterLayout::Split { coverage, minor_bits } => {
+                let bits = 64 + coverage.lines() * minor_bits as usize;
+                assert!(bits <= 512, "a block of 512 bits does not hold counters of {bits} bits");
+                assert!((1..=14).contains(&minor_bits), "minor counters have 1 to 14 bits, not {minor_bits}");
             }
             CounterLayout::Words { coverage, bytes } => {
                 let bytes = coverage.lines() * bytes;
@@ -62,8 +64,7 @@ impl CounterCipher {
     /// How many lines share a counter block.
     pub fn coverage(&self) -> Coverage {
         match self.layout {
-            CounterLayout::Split { .. } => Coverage::PAGE,
-            CounterLayout::Words { coverage, .. } => coverage,
+            CounterLayout::Split { coverage, .. } | CounterLayout::Words { coverage, .. } => coverage,
         }
     }
 
@@ -76,9 +77,10 @@ impl CounterCipher {
     }
 
     /// The one-time pad of `line` with `counter`: four AES blocks over line, counter and block number, packed into 128
-    /// bits (model.md section 6).
+    /// bits (model.md section 6). The bits of the minor counter beyond eight come before the line.
     pub fn pad(&self, line: Line, counter: AuditedCounter) -> LineBytes {
-        let tweak = u128::from(counter.major) << 64 | u128::from(line.0) << 10 | u128::from(counter.minor) << 2;
+        let (over, minor) = (u128::from(counter.minor >> 8), u128::from(counter.minor & 0xff));
+        let tweak = u128::from(counter.major) << 64 | over << 58 | u128::from(line.0) << 10 | minor << 2;
         let mut blocks: [aes::Block; 4] = std::array::from_fn(|k| (tweak | k as u128).to_be_bytes().into());
         self.aes.encrypt(&mut blocks);
         let mut pad = [0; 64];
@@ -96,8 +98,8 @@ impl CounterCipher {
         }
     }
 
-    /// The counter of line `index` in a counter block. Split counters are a little-endian 64-bit major counter and 64
-    /// minor counters, packed from the least significant bit. Other counters are little-endian words of 8 or 7 bytes.
+    /// The counter of line `index` in a counter block. Split counters are a little-endian 64-bit major counter and the
+    /// minor counters of all lines, packed from the least significant bit. Other counters are little-endian words of 8 or 7 bytes.
     pub fn unpack(&self, block: &LineBytes, index: usize) -> AuditedCounter {
         let word = |n: usize| {
             let mut bytes = [0; 8];
@@ -105,7 +107,7 @@ impl CounterCipher {
             u64::from_le_bytes(bytes)
         };
         let minor_bits = match self.layout {
-            CounterLayout::Split { minor_bits } => minor_bits,
+            CounterLayout::Split { minor_bits, .. } => minor_bits,
             CounterLayout::Words { bytes, .. } => {
                 let value = block[index * bytes..(index + 1) * bytes].iter().rev();
                 return AuditedCounter { major: value.fold(0, |value, byte| value << 8 | u64::from(*byte)), minor: 0 };
@@ -118,7 +120,7 @@ impl CounterCipher {
         if shift + bits > 64 {
             value |= word(at + 1) << (64 - shift);
         }
-        AuditedCounter { major: word(0), minor: (value & ((1 << bits) - 1)) as u8 }
+        AuditedCounter { major: word(0), minor: (value & ((1 << bits) - 1)) as u16 }
     }
 }
 
@@ -127,13 +129,13 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SEVEN_BITS: CounterLayout = CounterLayout::Split { minor_bits: 7 };
+    const SEVEN_BITS: CounterLayout = CounterLayout::Split { coverage: Coverage::PAGE, minor_bits: 7 };
 
     /// Packs bit by bit: slow and simple, and independent of `unpack`.
-    pub fn pack(major: u64, minors: &[u8; 64], minor_bits: u32) -> LineBytes {
+    pub fn pack<T: Copy + Into<u64>>(major: u64, minors: &[T], minor_bits: u32) -> LineBytes {
         let mut block = [0u8; 64];
         block[..8].copy_from_slice(&major.to_le_bytes());
-        for (index, minor) in minors.iter().enumerate() {
+        for (index, minor) in minors.iter().map(|&minor| minor.into()).enumerate() {
             for bit in 0..minor_bits as usize {
                 if minor >> bit & 1 == 1 {
                     let at = 64 + index * minor_bits as usize + bit;
@@ -146,10 +148,14 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn unpacking_undoes_packing(major: u64, raw in proptest::array::uniform32(any::<u16>()), bits in 1u32..=7) {
-            let minors: [u8; 64] =
-                std::array::from_fn(|n| (raw[n / 2] >> (8 * (n % 2))) as u8 & ((1u32 << bits) - 1) as u8);
-            let cipher = CounterCipher::new(&[7; 16], CounterLayout::Split { minor_bits: bits });
+        fn unpacking_undoes_packing(
+            major: u64, raw in prop::collection::vec(any::<u16>(), 128), lines in prop::sample::select(vec![16u32, 32, 64, 128]),
+            narrower in 0u32..14,
+        ) {
+            let bits = (448 / lines).min(14).saturating_sub(narrower).max(1);
+            let minors: Vec<u16> = raw.iter().take(lines as usize).map(|raw| raw & ((1 << bits) - 1)).collect();
+            let layout = CounterLayout::Split { coverage: Coverage::of(lines), minor_bits: bits };
+            let cipher = CounterCipher::new(&[7; 16], layout);
             let block = pack(major, &minors, bits);
             for (index, &minor) in minors.iter().enumerate() {
                 prop_assert_eq!(cipher.unpack(&block, index), AuditedCounter { major, minor });
@@ -182,8 +188,11 @@ pub(super) mod tests {
         // is that block: 00112233445566778899aabbccddeeff.
         let key: [u8; 16] = std::array::from_fn(|n| n as u8);
         let block = 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff_u128;
-        let (k, line) = ((block & 3) as usize, Line((block >> 10) as u64 & ((1 << 54) - 1)));
-        let counter = AuditedCounter { major: (block >> 64) as u64, minor: (block >> 2) as u8 };
+        let (k, line) = ((block & 3) as usize, Line((block >> 10) as u64 & ((1 << 48) - 1)));
+        let counter = AuditedCounter {
+            major: (block >> 64) as u64,
+            minor: (block >> 2) as u16 & 0xff | ((block >> 58) as u16 & 0x3f) << 8,
+        };
         let pad = CounterCipher::new(&key, SEVEN_BITS).pad(line, counter);
         let expected = 0x69c4_e0d8_6a7b_0430_d8cd_b780_70b4_c55a_u128.to_be_bytes();
         assert_eq!(pad[k * 16..k * 16 + 16], expected);

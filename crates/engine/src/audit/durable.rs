@@ -20,7 +20,7 @@ use super::hashes::{mix, unit_hash};
 use super::line_record::{Id, Left, Role, Status};
 use super::lines::Lines;
 use super::recovered::Recovered;
-use crate::message::{CounterBlock, DrainedWrite, LINES_PER_PAGE, Line, LineBytes, MediaLine, MediaUnit};
+use crate::message::{CounterBlock, DrainedWrite, Line, LineBytes, MediaLine, MediaUnit};
 use rustc_hash::FxHashMap;
 
 /// Maintains the durable view.
@@ -363,12 +363,9 @@ impl Durable {
         }
         let old = std::mem::replace(&mut self.status, status);
         self.hash ^= status_hash(old) ^ status_hash(status);
-        for page in [old, status].into_iter().flatten().map(|status| status.page) {
-            let coverage = lines.coverage();
-            for index in (0..LINES_PER_PAGE as usize).step_by(coverage.lines()) {
-                let slot = lines.slot(coverage.block(page.line(index)));
-                self.touch_row(lines, slot);
-            }
+        for group in [old, status].into_iter().flatten().map(|status| status.group) {
+            let slot = lines.slot(lines.coverage().block(group.line(0)));
+            self.touch_row(lines, slot);
         }
     }
 
@@ -451,7 +448,7 @@ fn effective(stored: AuditedCounter, status: Option<Status>, line: Line) -> Audi
         Some(status) if status.awaits(line) => AuditedCounter { major: status.old_major, ..stored },
         // Whichever block is durable, the boot continues with the new major counter and keeps the contents of the
         // lines.
-        Some(status) if status.page == line.page() => AuditedCounter { major: status.old_major + 1, ..stored },
+        Some(status) if status.group.contains(line) => AuditedCounter { major: status.old_major + 1, ..stored },
         _ => stored,
     }
 }
@@ -478,5 +475,8 @@ fn decode(cipher: &CounterCipher, lines: &Lines, id: Id, valid_flags: bool) -> L
 }
 
 fn status_hash(status: Option<Status>) -> u64 {
-    status.map_or(0, |status| mix(mix(mix(0x2545_f491_4f6c_dd1d, status.page.0), status.old_major), status.done))
+    status.map_or(0, |status| {
+        let first = mix(mix(0x2545_f491_4f6c_dd1d, status.group.line(0).0), status.old_major);
+        mix(mix(first, status.done as u64), (status.done >> u64::BITS) as u64)
+    })
 }

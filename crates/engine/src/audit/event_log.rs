@@ -2,7 +2,7 @@
 //! dropped.
 
 use crate::layout::Coverage;
-use crate::message::{CoreId, Line, MediaLine, Page};
+use crate::message::{CoreId, CounterGroup, Line, MediaLine};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ pub(super) enum Note {
     Persisted(MediaLine),
     Coalesced(MediaLine),
     Buffered(MediaLine),
-    Reencryption { page: Page, old_major: u64, done: u32, finished: bool },
+    Reencryption { group: CounterGroup, old_major: u64, done: u32, finished: bool },
 }
 
 /// The ring of notes.
@@ -84,7 +84,7 @@ impl EventLog {
             Note::Persisted(media) | Note::Coalesced(media) | Note::Buffered(media) => {
                 media == MediaLine::data(line) || media == MediaLine::counter(self.coverage.block(line))
             }
-            Note::Reencryption { page, .. } => page == line.page(),
+            Note::Reencryption { group, .. } => group.contains(line),
         }
     }
 
@@ -109,10 +109,14 @@ impl EventLog {
                 format!("an older queued copy of {} was removed in favour of a newer one", unit(media))
             }
             Note::Buffered(media) => format!("a power failure left of {} what the media held", unit(media)),
-            Note::Reencryption { finished: true, .. } => "re-encryption of the page finished".into(),
-            Note::Reencryption { old_major, done, .. } => {
-                format!("the page was being re-encrypted (old major counter {old_major}, {done} of 64 lines done)")
+            Note::Reencryption { group, finished: true, .. } => {
+                format!("re-encryption of the {} finished", group.name())
             }
+            Note::Reencryption { group, old_major, done, .. } => format!(
+                "the {} was being re-encrypted (old major counter {old_major}, {done} of {} lines done)",
+                group.name(),
+                group.lines()
+            ),
         }
     }
 }

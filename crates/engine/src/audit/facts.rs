@@ -68,9 +68,12 @@ pub struct DirectFacts {
 /// How counters are laid out in a block of 64 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CounterLayout {
-    /// A 64-bit major counter and a minor counter of `minor_bits` bits for each line of a page (secpm section 3.4.1).
+    /// A 64-bit major counter and a minor counter of `minor_bits` bits for each of `coverage` lines, as published those of a
+    /// page (secpm section 3.4.1).
     Split {
-        /// Bits of a minor counter, 1 to 7.
+        /// Lines per block.
+        coverage: Coverage,
+        /// Bits of a minor counter, 1 to 14.
         minor_bits: u32,
     },
     /// A value for each of `coverage` lines, at most eight: of a global counter (counter-atomicity section 5.2.1), or of

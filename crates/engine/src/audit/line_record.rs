@@ -2,7 +2,7 @@
 //! the parts together, and [`super::lines`] has all records.
 
 use super::hashes::{mix, unit_hash};
-use crate::message::{CoreId, CounterBlock, DrainedWrite, Line, LineBytes, Page};
+use crate::message::{CoreId, CounterBlock, CounterGroup, DrainedWrite, GroupMask, Line, LineBytes};
 use std::collections::VecDeque;
 
 /// A line that is in no list of the judge of transactions.
@@ -180,15 +180,15 @@ pub(super) struct BlockRow {
 /// The re-encryption status register as last reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Status {
-    pub page: Page,
+    pub group: CounterGroup,
     pub old_major: u64,
-    pub done: u64,
+    pub done: GroupMask,
 }
 
 impl Status {
-    /// Whether `line` belongs to the page and has not been re-encrypted.
+    /// Whether `line` is under re-encryption and has not been re-encrypted.
     pub fn awaits(&self, line: Line) -> bool {
-        line.page() == self.page && self.done >> line.index_in_page() & 1 == 0
+        self.group.lacks(self.done, line)
     }
 }
 
@@ -211,7 +211,7 @@ pub struct LineView<'a> {
     /// Whether the line is flagged as unencrypted.
     pub in_the_clear: bool,
     /// The counter that decrypts the line: the durable one, adjusted by the status register. `None` if it has none.
-    pub counter: Option<(u64, u8)>,
+    pub counter: Option<(u64, u16)>,
     /// Whether the line breaks the line rule.
     pub wrong: bool,
 }

@@ -59,7 +59,7 @@ pub(crate) use violation::{Collector, most_telling_first};
 pub use violation::{LastTouch, LeftOut, Lost, Rule, Violation};
 
 use crate::layout::{Coverage, ShadowRegisters};
-use crate::message::{CoreId, DrainedWrite, Line, LineBytes, MediaLine, Page, ProgramRecovery};
+use crate::message::{CoreId, CounterGroup, DrainedWrite, GroupMask, Line, LineBytes, MediaLine, ProgramRecovery};
 use branch::{Branch, Future, Surroundings};
 use counter::{AuditedCounter, CounterCipher};
 use direct::DirectCipher;
@@ -237,10 +237,10 @@ impl Auditor {
         }
     }
 
-    /// Sets the re-encryption status register as the battery leaves it in the next reported power loss: page, old major
+    /// Sets the re-encryption status register as the battery leaves it in the next reported power loss: lines, old major
     /// counter and done bits, or `None` if the register is free. Without this call, the register stays as it was.
-    pub fn reencryption_left(&mut self, status: Option<(Page, u64, u64)>) {
-        self.status_made = Some(status.map(|(page, old_major, done)| Status { page, old_major, done }));
+    pub fn reencryption_left(&mut self, status: Option<(CounterGroup, u64, GroupMask)>) {
+        self.status_made = Some(status.map(|(group, old_major, done)| Status { group, old_major, done }));
     }
 
     /// Starts a digest of the memory that a boot leaves to the program, whose bytes end at address `end`. Must be

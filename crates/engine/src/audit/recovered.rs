@@ -104,7 +104,7 @@ impl Recovered {
             Way::LowBits(facts) => Some(AuditedCounter { major: facts.counter(first.major, mac), ..first }),
             Way::Trial(macs) => {
                 let counters = (0..=macs.steps).map(|step| match split {
-                    true => AuditedCounter { minor: first.minor.saturating_add(step as u8), ..first },
+                    true => AuditedCounter { minor: first.minor.saturating_add(step as u16), ..first },
                     false => AuditedCounter { major: first.major + step, ..first },
                 });
                 let mut used = counters.filter(|counter| *counter != AuditedCounter::NEVER);

@@ -4,7 +4,7 @@ use super::Auditor;
 use super::event_log::Note;
 use super::line_record::Status;
 use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
+use crate::message::{CoreId, CounterGroup, GroupMask, Line, LineBytes, MediaLine, Observer};
 
 impl Observer for Auditor {
     fn stored(&mut self, _now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
@@ -133,9 +133,9 @@ impl Observer for Auditor {
         }
     }
 
-    fn reencryption(&mut self, _now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
-        self.note(Note::Reencryption { page, old_major, done: done.count_ones(), finished });
-        let status = (!finished).then_some(Status { page, old_major, done });
+    fn reencryption(&mut self, _now: Ps, group: CounterGroup, old_major: u64, done: GroupMask, finished: bool) {
+        self.note(Note::Reencryption { group, old_major, done: done.count_ones(), finished });
+        let status = (!finished).then_some(Status { group, old_major, done });
         self.durable.reencryption(&mut self.lines, status);
         if let Some(stages) = &mut self.stages {
             stages.touch_all();

@@ -28,7 +28,7 @@ impl Auditor {
 
     /// The counter that the bytes which a boot finds for `line` were encrypted with. `None` if the line has none, or if
     /// no counter near the durable one gives something that the program has stored since the last fence over the line.
-    pub fn counter_used(&self, line: Line) -> Option<(u64, u8)> {
+    pub fn counter_used(&self, line: Line) -> Option<(u64, u16)> {
         let (cipher, id) = (self.durable.cipher()?, self.lines.find(line)?);
         let record = self.lines.record(id);
         if self.is_chained_log(record.role) || record.durable.in_the_clear() {
@@ -116,6 +116,6 @@ impl Auditor {
     }
 }
 
-fn plain(counter: AuditedCounter) -> (u64, u8) {
+fn plain(counter: AuditedCounter) -> (u64, u16) {
     (counter.major, counter.minor)
 }

@@ -2,7 +2,8 @@
 //! algorithm is RustCrypto's.
 //!
 //! The input of a line's MAC is, in this order: the ciphertext (64 bytes), the line number (8 bytes), the major counter
-//! (8 bytes) and the minor counter (1 byte), all little-endian. The input of a node's hash is its 64 bytes: the place in
+//! (8 bytes) and the minor counter (1 byte), all little-endian. The upper bits of a minor counter of more than 8 are added to
+//! those of the line number, which are zero. The input of a node's hash is its 64 bytes: the place in
 //! the parent says which node it is. The input of the MAC of a node of a tree of counters is its 56 bytes of counters, its
 //! level (1 byte), its number in the level (8 bytes) and its counter in its parent (8 bytes).
 
@@ -32,12 +33,14 @@ impl MacCipher {
     }
 
     /// The MAC of `line` as `ciphertext`, with what else it covers: the address and the counter, if they are given.
-    pub fn line(&self, ciphertext: &LineBytes, line: Option<Line>, counter: Option<(u64, u8)>) -> u128 {
+    pub fn line(&self, ciphertext: &LineBytes, line: Option<Line>, counter: Option<(u64, u16)>) -> u128 {
         let mut tail = [0; 17];
+        let (major, minor) = counter.unwrap_or((u64::MAX, u8::MAX.into()));
+        let [low, high] = minor.to_le_bytes();
         tail[..8].copy_from_slice(&line.map_or(u64::MAX, |line| line.0).to_le_bytes());
-        let (major, minor) = counter.unwrap_or((u64::MAX, u8::MAX));
+        tail[7] ^= high;
         tail[8..16].copy_from_slice(&major.to_le_bytes());
-        tail[16] = minor;
+        tail[16] = low;
         self.of(&joined::<81>(ciphertext, &tail))
     }
 
@@ -166,15 +169,16 @@ mod tests {
 
         #[test]
         fn mac_is_cmac_over_what_it_covers(
-            key: [u8; 32], half: [u8; 32], line in 0..1u64 << 54, major: u64, minor: u8,
+            key: [u8; 32], half: [u8; 32], line in 0..1u64 << 48, major: u64, minor in 0..1u16 << 14,
         ) {
             let bytes: LineBytes = [half, half].concat().try_into().unwrap();
             let cipher = MacCipher::new(&key);
-            let message = [&bytes[..], &line.to_le_bytes(), &major.to_le_bytes(), &[minor]].concat();
+            let (low, high) = (minor as u8, u64::from(minor >> 8));
+            let message = [&bytes[..], &(line + (high << 56)).to_le_bytes(), &major.to_le_bytes(), &[low]].concat();
             prop_assert_eq!(cipher.line(&bytes, Some(Line(line)), Some((major, minor))), reference(&key, &message));
             prop_assert_eq!(cipher.node(&bytes), reference(&key, &bytes));
-            let place = TreePlace { level: minor, index: line };
-            let message = [&bytes[..56], &[minor], &line.to_le_bytes(), &major.to_le_bytes()].concat();
+            let place = TreePlace { level: low, index: line };
+            let message = [&bytes[..56], &[low], &line.to_le_bytes(), &major.to_le_bytes()].concat();
             prop_assert_eq!(cipher.child(&bytes, place, major), reference(&key, &message));
         }
     }

@@ -1,9 +1,9 @@
 //! Counter-mode pads (secpm section 2.2): four AES blocks over line number, counters and block number.
 //!
-//! The 128-bit AES input is, from the most significant bit: major counter (64 bits), line number (54 bits), minor
-//! counter (8 bits), block number (2 bits). Every field has its own bits, so that different inputs are never equal
-//! (decision: the papers do not state a layout). Because the block number comes last, a pad is also exactly the key
-//! stream of standard big-endian AES-CTR, which the tests use.
+//! The 128-bit AES input is, from the most significant bit: major counter (64 bits), upper part of the minor counter (6
+//! bits), line number (48 bits), lower part of the minor counter (8 bits), block number (2 bits). Every field has its own
+//! bits, so that different inputs are never equal (decision: the papers do not state a layout). Because the block number
+//! comes last, a pad is also exactly the key stream of standard big-endian AES-CTR, which the tests use.
 
 use super::Key;
 use super::key_schedule::Aes;
@@ -13,8 +13,8 @@ use aes::Block;
 use aes::cipher::{Array, BlockCipherEncrypt};
 
 const BLOCK_BITS: u32 = 2;
-const MINOR_BITS: u32 = 8;
-const LINE_BITS: u32 = 64 - MINOR_BITS - BLOCK_BITS;
+const MINOR_LOW_BITS: u32 = 8;
+const LINE_BITS: u32 = 48;
 
 /// Makes pads with one key.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl PadCipher {
     }
 
     /// The pad of `line` with the counters `major` and `minor`.
-    pub fn pad(&self, line: Line, major: u64, minor: u8) -> LineBytes {
+    pub fn pad(&self, line: Line, major: u64, minor: u16) -> LineBytes {
         let mut blocks = pad_inputs(line, major, minor).map(|input| Array::from(input.to_be_bytes()));
         self.encrypt(&mut blocks);
         let mut pad = [0; 64];
@@ -59,9 +59,10 @@ impl PadCipher {
 }
 
 /// The AES inputs of a line's four blocks.
-fn pad_inputs(line: Line, major: u64, minor: u8) -> [u128; 4] {
+fn pad_inputs(line: Line, major: u64, minor: u16) -> [u128; 4] {
     debug_assert!(line.0 >> LINE_BITS == 0, "line {} does not fit a pad's input", line.0);
-    let low = line.0 << (MINOR_BITS + BLOCK_BITS) | u64::from(minor) << BLOCK_BITS;
+    let [low, high] = minor.to_le_bytes().map(u64::from);
+    let low = (high << LINE_BITS | line.0) << (MINOR_LOW_BITS + BLOCK_BITS) | low << BLOCK_BITS;
     [0, 1, 2, 3].map(|block| u128::from(major) << 64 | u128::from(low | block))
 }
 
@@ -152,11 +153,11 @@ mod tests {
         }
     }
 
-    fn fields() -> impl Strategy<Value = (u64, u64, u8)> {
+    fn fields() -> impl Strategy<Value = (u64, u64, u16)> {
         // Small and extreme values together, so that equal fields and full fields both happen.
-        let line = prop_oneof![0..4u64, Just((1 << 54) - 1), 0..1u64 << 54];
+        let line = prop_oneof![0..4u64, Just((1 << 48) - 1), 0..1u64 << 48];
         let major = prop_oneof![0..4u64, Just(u64::MAX), any::<u64>()];
-        (line, major, prop_oneof![0..4u8, Just(u8::MAX), any::<u8>()])
+        (line, major, prop_oneof![0..4u16, 254..258u16, Just((1 << 14) - 1), 0..1u16 << 14])
     }
 
     proptest! {
@@ -168,7 +169,7 @@ mod tests {
             ctr::Ctr128BE::<Aes128>::new(key[..16].try_into().unwrap(), &iv.into()).apply_keystream(&mut expected[0]);
             ctr::Ctr128BE::<Aes256>::new(&key.into(), &iv.into()).apply_keystream(&mut expected[1]);
             for (bits, expected) in [128, 256].into_iter().zip(expected) {
-                prop_assert_eq!(PadCipher::new(&key, bits, 1 << 60).unwrap().pad(Line(line), major, minor), expected);
+                prop_assert_eq!(PadCipher::new(&key, bits, 1 << 54).unwrap().pad(Line(line), major, minor), expected);
             }
         }
 

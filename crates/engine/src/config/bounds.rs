@@ -4,8 +4,8 @@ use super::excerpt::shown_name;
 use super::fields::FIELDS;
 use super::program::Program;
 use super::{
-    AddressMapping, ByteSize, CacheLevel, CoreRegion, CounterPlacement, CounterWrite, Geometry, Integrity, Leveling,
-    MacPlacement, Machine, ModuleKind, ProgrammedBits, RunConfig, SchedulingPolicy, WriteAcknowledged,
+    AddressMapping, ByteSize, CacheLevel, CoreRegion, CounterPlacement, CounterWrite, Counters, Geometry, Integrity,
+    Leveling, MacPlacement, Machine, ModuleKind, ProgrammedBits, RunConfig, SchedulingPolicy, WriteAcknowledged,
     WriteInterruption,
 };
 use crate::kernel::ConfigError;
@@ -82,6 +82,7 @@ fn check(machine: &Machine) -> Result<(), String> {
             ));
         }
     }
+    counters(machine)?;
     integrity(machine)?;
     let Program { think_load_percent: loads, think_store_percent: stores, .. } = machine.program;
     if loads + stores > 100 {
@@ -94,6 +95,19 @@ fn check(machine: &Machine) -> Result<(), String> {
     device_as_a_whole(machine)?;
     modules(machine)?;
     wear(machine)
+}
+
+fn counters(machine: &Machine) -> Result<(), String> {
+    let counters = &machine.counters;
+    let (lines, minor, most) = (counters.block_lines, counters.minor_bits, counters.minor_bits_max());
+    if minor <= most {
+        return Ok(());
+    }
+    Err(format!(
+        "counters.minor_bits = {minor} must be at most {most} with counters.block_lines = {lines}, because a counter block has {} bits \
+         for the minors of its lines",
+        Counters::MINORS_BITS
+    ))
 }
 
 fn integrity(machine: &Machine) -> Result<(), String> {

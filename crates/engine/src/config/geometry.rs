@@ -61,7 +61,11 @@ impl Geometry {
             CounterPlacement::Interleaved => mapped_pages * PAGES_PER_COUNTER_PAGE / (PAGES_PER_COUNTER_PAGE + 1),
             _ => mapped_pages,
         };
-        let log_pages = LogRegion::bytes(machine.log.buckets, machine.log.bucket_records) / PAGE_BYTES;
+        // Lines of the log and of programs share no counter block.
+        let block_pages = machine.counters.block_bytes() / PAGE_BYTES;
+        let data_pages = data_pages - data_pages % block_pages;
+        let log_bytes = LogRegion::bytes(machine.log.buckets, machine.log.bucket_records);
+        let log_pages = log_bytes.next_multiple_of(machine.counters.block_bytes()) / PAGE_BYTES;
         Self { banks, rows, pages_per_row, mapped_rows, data_pages, log_pages }
     }
 

@@ -9,6 +9,7 @@ use super::module::Module;
 use super::program::Program;
 use super::size::ByteSize;
 use super::wear::Wear;
+use crate::message::{LINE_BYTES, PAGE_BYTES};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
@@ -427,9 +428,13 @@ pub enum BatterySupply {
 pub struct Counters {
     /// Counters of the designs that have none of their own (`write-back`, `ideal`): those of the machine's paper.
     pub organisation: CounterOrganisation,
-    /// Width of a split counter's minor in bits (secpm section 3.4.1: 7).
-    #[schemars(range(min = 1, max = 7), extend(
-        "x-because" = "64 minors and a 64-bit major share the 64 bytes of a counter block"))]
+    /// Lines that share a split counter block, and are re-encrypted together when a minor of it overflows (secpm section
+    /// 3.4.1: the 64 of a page).
+    #[schemars(extend("enum" = [16, 32, 64, 128], "x-because" = "each line has a done bit in a register of 128"))]
+    pub block_lines: u32,
+    /// Width of a split counter's minor in bits (secpm section 3.4.1: 7). `block_lines` minors have 448 bits.
+    #[schemars(range(min = 1, max = 14), extend(
+        "x-because" = "the input of a pad has 14 bits for a minor"))]
     pub minor_bits: u32,
     /// Whether page re-encryption reads and rewrites lines of the page that were never written. If it does not, every
     /// line has a valid flag on the media, which shows such lines to re-encryption and to a boot; else a boot knows them by
@@ -440,11 +445,28 @@ pub struct Counters {
     pub global_register: GlobalRegister,
 }
 
+impl Counters {
+    /// Bits of a counter block that its major leaves to its minors.
+    pub const MINORS_BITS: u32 = 512 - 64;
+    /// Bits of the widest minor.
+    const MINOR_BITS_MAX: u32 = 14;
+
+    /// Bytes of the lines of a block, a page at least: regions of memory with lines of different kinds are multiples.
+    pub fn block_bytes(&self) -> u64 {
+        (u64::from(self.block_lines) * LINE_BYTES).max(PAGE_BYTES)
+    }
+
+    /// Bits of the widest minors that a block has room for.
+    pub fn minor_bits_max(&self) -> u32 {
+        (Self::MINORS_BITS / self.block_lines).min(Self::MINOR_BITS_MAX)
+    }
+}
+
 /// How counters are organised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CounterOrganisation {
-    /// A major counter per page and a minor per line (secpm section 3.4.1).
+    /// A major counter per block, as published that of a page, and a minor per line (secpm section 3.4.1).
     Split,
     /// A global counter: 8 bytes for each line, eight lines per block (counter-atomicity section 5.2.1).
     Global,

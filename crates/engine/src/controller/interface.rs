@@ -2,7 +2,7 @@
 
 use crate::kernel::{Ps, Queue, Random};
 use crate::layout::{LogRegion, LogSnapshot, MacLayout, TreePlace, TreeShape};
-use crate::message::{CoreId, CounterBlock, Event, Line, LineBytes, MediaLine, Page, WriteToken};
+use crate::message::{CoreId, CounterBlock, CounterGroup, Event, GroupMask, Line, LineBytes, MediaLine, WriteToken};
 use crate::parts::{
     CounterScheme, Encryption, FeedbackSource, Integrity, LogChains, LogEncryption, LogOrder, LowBitsScheme, MacSource,
     PadSource, ShadowTree, TableScheme, Tree, TreeScheme,
@@ -41,12 +41,12 @@ pub enum Response {
 /// The status register of page re-encryption at a power failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RsrSnapshot {
-    /// Page under re-encryption.
-    pub page: Page,
-    /// The page's major counter before the overflow.
+    /// Lines under re-encryption.
+    pub group: CounterGroup,
+    /// Their major counter before the overflow.
     pub old_major: u64,
     /// Bit `i`: whether line `i` uses the new major counter.
-    pub done: u64,
+    pub done: GroupMask,
 }
 
 /// What the controller holds at a power failure.

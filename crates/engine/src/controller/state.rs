@@ -20,8 +20,8 @@ use crate::config::{CounterWrite, Machine};
 use crate::kernel::{Ps, Queue};
 use crate::layout::TreePlace;
 use crate::message::{
-    Content, ControllerEvent, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit, MemoryRequest,
-    Observer, OnChipLine,
+    Content, ControllerEvent, CounterGroup, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit,
+    MemoryRequest, Observer, OnChipLine,
 };
 use crate::parts::{CounterStore, GroupCommit, LineCipher, PairedLines, WriteQueues};
 use rustc_hash::FxHashMap;
@@ -340,14 +340,7 @@ impl Controller {
             return self.direct.as_ref().map_or(*stored, |direct| direct.cipher.decrypt(line, stored));
         };
         let view = View { writes: &self.writes, evictions: &self.admission.evictions, wpq: &self.banks.wpq, engine };
-        view.plaintext_of(device, line, stored, self.renewed_now(queue, line))
-    }
-
-    /// Whether the re-encrypted copy of `line` is queued and its done bit is about to be set, at the current time.
-    fn renewed_now(&self, queue: &Queue<Event>, line: Line) -> bool {
-        let index = line.index_in_page() as u32;
-        let done = Event::Controller(ControllerEvent::ReencryptDone { index });
-        queue.due().any(|(_, event)| event == done)
+        view.plaintext_of(device, line, stored, renewed_now(queue, engine.rsr.group, line))
     }
 
     /// The last write of `line` that reaches the controller at the current time and has not arrived yet.
@@ -370,5 +363,13 @@ impl Controller {
     /// Begins a new measurement period at `now`. Entries that were admitted earlier are not counted when they leave.
     pub fn reset_stats(&mut self, now: Ps) {
         self.meter.reset(now, self.banks.wpq.len());
+    }
+}
+/// Whether the re-encrypted copy of `line` is queued and its done bit is about to be set, at the current time; `group`: the lines
+/// that were put under re-encryption last.
+fn renewed_now(queue: &Queue<Event>, group: CounterGroup, line: Line) -> bool {
+    group.contains(line) && {
+        let done = ControllerEvent::ReencryptDone { index: group.index(line) as u32 };
+        queue.due().any(|(_, event)| event == Event::Controller(done))
     }
 }

@@ -12,7 +12,6 @@ use crate::cipher::Keys;
 use crate::config::RunConfig;
 use crate::controller::EncryptionParts;
 use crate::kernel::Failure;
-use crate::layout::Coverage;
 use crate::message::{CoreId, OpSource};
 use crate::parts::{CounterScheme, Design, RecoveryStep, StampSource, Tweak};
 use crate::power::Survival;
@@ -122,7 +121,7 @@ fn stamp_of(design: &Design) -> Option<StampSource> {
 /// How the counters of `scheme` are laid out, for the auditors' own reading.
 fn layout_of(scheme: &dyn CounterScheme, minor_bits: u32) -> CounterLayout {
     match scheme.coverage() {
-        Coverage::PAGE => CounterLayout::Split { minor_bits },
+        coverage if coverage.shares_major() => CounterLayout::Split { coverage, minor_bits },
         coverage => CounterLayout::Words { coverage, bytes: scheme.counter_bytes() },
     }
 }

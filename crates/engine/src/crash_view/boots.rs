@@ -163,10 +163,12 @@ pub fn registers(
             _ if !loss.survival.status => "lost with power".to_owned(),
             None => "free".to_owned(),
             Some(status) => format!(
-                "page at {:#x}, old major counter {}, {} of 64 lines done",
-                status.page.line(0).address(),
+                "{} at {:#x}, old major counter {}, {} of {} lines done",
+                status.group.name(),
+                status.group.line(0).address(),
                 status.old_major,
-                status.done.count_ones()
+                status.done.count_ones(),
+                status.group.lines()
             ),
         };
         told.push(("re-encryption status", status));

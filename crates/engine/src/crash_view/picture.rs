@@ -35,7 +35,7 @@ pub const STATES: [&str; 8] = [
 pub const AS_STORED: &str = "as stored";
 
 /// A counter as major and minor.
-pub type ShownCounter = (u64, u8);
+pub type ShownCounter = (u64, u16);
 
 /// What a power failure leaves of a line, and what happens to it.
 #[derive(Clone, Copy, PartialEq, Eq)]

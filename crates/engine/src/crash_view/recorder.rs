@@ -4,8 +4,8 @@ use super::picture::hex;
 use crate::kernel::{Ps, ps_to_ns};
 use crate::layout::{LogRegion, MediaLayout};
 use crate::message::{
-    BaseImage, Circuit, CoreId, CounterBlock, CounterCacheAct, Line, LineBytes, MediaLine, MediaOp, MediaUnit,
-    Observer, Page,
+    BaseImage, Circuit, CoreId, CounterBlock, CounterCacheAct, CounterGroup, GroupMask, Line, LineBytes, MediaLine,
+    MediaOp, MediaUnit, Observer,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -333,15 +333,15 @@ impl Observer for Recorder {
             mark.core = Some(core);
         }
     }
-    fn reencryption(&mut self, _now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
+    fn reencryption(&mut self, _now: Ps, group: CounterGroup, old_major: u64, done: GroupMask, finished: bool) {
         let kind = match (done, finished) {
             (0, _) => "re-encryption begins",
             (_, true) => "re-encryption ends",
             _ => "line re-encrypted",
         };
         if let Some(mark) = self.add(self.cores + AES, kind) {
-            mark.line = Some(page.line(0).address());
-            mark.text = format!("old major counter {old_major}, {} of 64 lines done", done.count_ones());
+            mark.line = Some(group.line(0).address());
+            mark.text = format!("old major counter {old_major}, {} of {} lines done", done.count_ones(), group.lines());
         }
     }
     fn event_over(&mut self, now: Ps) {

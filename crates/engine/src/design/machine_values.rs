@@ -17,6 +17,7 @@ pub(super) const MACHINE_VALUES: &[(&str, Needs)] = &[
     ("controller.counter_atomic_order", Needs::CounterQueue),
     ("controller.counter_write", Needs::WholeCounters),
     ("controller.reencryption_parallelism", Needs::Split),
+    ("counters.block_lines", Needs::Split),
     ("counters.minor_bits", Needs::Split),
     ("counters.reencrypt_unwritten", Needs::Split),
     ("integrity.mac_bits", Needs::Integrity),

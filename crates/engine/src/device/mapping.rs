@@ -114,7 +114,8 @@ impl Mapping {
         if self.layout.inline {
             return self.in_page(page, first.index_in_page() as u64);
         }
-        let per_page = LINES_PER_PAGE / coverage.lines() as u64;
+        // A block of two pages is where that of the first would be.
+        let per_page = (LINES_PER_PAGE / coverage.lines() as u64).max(1);
         let in_bank =
             |home: &Place| (home.row * pages_per_row + home.column / LINES_PER_PAGE) * per_page + block.0 % per_page;
         match self.placement {

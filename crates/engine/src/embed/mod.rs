@@ -30,12 +30,12 @@ use crate::assembly::{self, LineSystem, memory_map};
 use crate::config::{Machine, Variant};
 use crate::design::{self, OnMachine};
 use crate::kernel::{ConfigError, Ps};
-use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, NoObserver, Page, pieces};
+use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, MediaLine, NoObserver, PAGE_BYTES, Page, pieces};
 use crate::parts::{Design, PartsList};
 use driver::Answered;
 use figures::AllLatencies;
 use loaded::Loaded;
-use promised::Promised;
+use promised::{Promised, pages_beside};
 use request::{Room, UnderWay};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -83,7 +83,9 @@ pub struct Memory {
     latencies: AllLatencies,
     /// Number of writes sent and stores made.
     writes: u64,
-    /// The pages of all lines that have been written or stored.
+    /// Pages whose lines may share a counter block.
+    block_pages: u64,
+    /// The pages of all lines that have been written or stored, and those that may share a counter block with them.
     written: FxHashSet<Page>,
     stored: Stored,
     promised: Promised,
@@ -110,8 +112,10 @@ impl Memory {
             room(controller.counter_wpq_entries, None),
         ];
         let base = Arc::new(Loaded::new());
+        let block_pages = machine.counters.block_bytes() / PAGE_BYTES;
         let mut memory = Self {
             rooms,
+            block_pages,
             machine,
             design,
             parts,
@@ -127,7 +131,7 @@ impl Memory {
             writes: 0,
             written: FxHashSet::default(),
             stored: Stored::default(),
-            promised: Promised::default(),
+            promised: Promised::new(block_pages),
             power_failures: 0,
             last_power_failure: None,
         };
@@ -161,7 +165,7 @@ impl Memory {
                 newest[offset..offset + piece.len()].copy_from_slice(&bytes[piece]);
                 self.writes += 1;
                 self.stored.put(line, newest, self.writes);
-                self.written.insert(line.page());
+                self.written.extend(pages_beside(line, self.block_pages));
                 if whole {
                     self.promised.overwritten(line);
                 }
@@ -238,7 +242,7 @@ impl Memory {
             return 0;
         }
         self.writes += 1;
-        self.written.insert(line.page());
+        self.written.extend(pages_beside(line, self.block_pages));
         self.stored.write_sent(line);
         if whole {
             self.promised.overwritten(line);

@@ -1,17 +1,17 @@
 //! How a design lays counters and MACs on the media.
 
 use super::TreeShape;
-use crate::message::{CounterBlock, LINE_BYTES, Line, LineBytes, MacBlock, MediaLine, MediaUnit};
+use crate::message::{CounterBlock, CounterGroup, LINE_BYTES, Line, LineBytes, MacBlock, MediaLine, MediaUnit};
 use std::ops::Range;
 
-/// How many neighbouring lines share a counter block: a power of two from 1 to 64.
+/// How many neighbouring lines share a counter block: a power of two from 1 to 128.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Coverage {
     shift: u32,
 }
 
 impl Coverage {
-    /// A page of 64 lines (split counters).
+    /// A page of 64 lines (split counters as published).
     pub const PAGE: Coverage = Coverage { shift: 6 };
     /// Eight lines (8-byte counters).
     pub const EIGHT_LINES: Coverage = Coverage { shift: 3 };
@@ -20,6 +20,15 @@ impl Coverage {
     /// One line (its counter is stored beside it).
     pub const LINE: Coverage = Coverage { shift: 0 };
 
+    /// So many lines, a power of two.
+    pub const fn of(lines: u32) -> Self {
+        assert!(lines.is_power_of_two() && lines <= 128);
+        Coverage { shift: lines.trailing_zeros() }
+    }
+    /// Whether a block has room for no more than a minor counter of each line, so that its lines share a major counter.
+    pub fn shares_major(self) -> bool {
+        self.shift > Self::EIGHT_LINES.shift
+    }
     /// Lines per block.
     pub fn lines(self) -> usize {
         1 << self.shift
@@ -36,6 +45,10 @@ impl Coverage {
     pub fn line(self, block: CounterBlock, index: usize) -> Line {
         debug_assert!(index < self.lines());
         Line((block.0 << self.shift) + index as u64)
+    }
+    /// The lines of the block with the counter of `line`.
+    pub fn group(self, line: Line) -> CounterGroup {
+        CounterGroup::new(self.line(self.block(line), 0), self.lines())
     }
     /// The lines of `block`.
     pub fn lines_of(self, block: CounterBlock) -> impl Iterator<Item = Line> {

@@ -13,9 +13,6 @@ use crate::run::{Bases, Watch};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Bits of minor counters in explored states: the most that there are.
-const MINOR_BITS: u32 = 7;
-
 /// Fails power at every fence of the program in every state that is legal there. `exploration` may name one of the
 /// points; power does not fail again. `states_per_point`: classes of states judged at one fence before the rest is
 /// bounded and sampled.
@@ -96,6 +93,6 @@ fn refuse(exploration: &Exploration) -> Result<(), ConfigError> {
 /// A machine whose minor counters do not overflow.
 pub(crate) fn wide_minors(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
-    machine.counters.minor_bits = MINOR_BITS;
+    machine.counters.minor_bits = machine.counters.minor_bits_max();
     machine
 }

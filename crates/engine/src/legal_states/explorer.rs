@@ -227,19 +227,20 @@ impl Examiner<'_> {
         }
     }
 
-    /// Checks pages whose lines may have lost their old counters.
+    /// Checks groups whose lines may have lost their old counters.
     fn check_reencryption(&mut self, history: &History) {
         let Some(&line) = self.hardware.overflowing(history) else { return };
-        let written = |other: &Line| other.page() == line.page() && *other != line;
         let program_data =
-            |other: &Line| written(other) && (history.base.populated(*other) || history.lines.contains_key(other));
-        let Some(other) = (0..64).map(|index| line.page().line(index)).find(program_data) else { return };
+            |other: &Line| *other != line && (history.base.populated(*other) || history.lines.contains_key(other));
+        let group = history.coverage.group(line);
+        let Some(other) = (0..group.lines()).map(|index| group.line(index)).find(program_data) else { return };
         let told = format!(
-            "It is legal, {}, that the write of the line at {:#x} has made its minor counter overflow and its page is being \
+            "It is legal, {}, that the write of the line at {:#x} has made its minor counter overflow and its {} is being \
              re-encrypted. Power fails when the counter of the line at {:#x} is no longer its old one and its data is not yet \
              new: it does not decrypt.",
             explain::place(history),
             line.address(),
+            group.name(),
             other.address()
         );
         self.add(history, Rule::Line, Some(other), told);

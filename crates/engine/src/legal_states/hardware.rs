@@ -88,7 +88,7 @@ impl Hardware {
         }
         let scheme = parts.scheme(&machine.counters);
         let status_kept = design.register_domain(RegisterName::ReencryptionStatus) != Domain::Volatile;
-        let splits = !scheme.global() && scheme.coverage().lines() == 64;
+        let splits = !scheme.global() && scheme.coverage().shares_major();
         // A completed line and its new counter are one step only as a pair.
         let in_steps = parts.write_path.at_encrypted(false) != Admit::Pair;
         let shows = splits && (parts.minor_reset == MinorReset::AtOnce || !status_kept || in_steps);

@@ -1,8 +1,8 @@
 //! One legal state as bytes: ciphertexts with real pads, counter blocks, and the boot from them.
 //!
 //! Only whether a line's counter belongs to its data matters, not its value. So a line that decrypts has been written
-//! once, and one whose counter is behind or ahead once more. Minor counters have seven bits here, whatever the machine
-//! has.
+//! once, and one whose counter is behind or ahead once more. Minor counters have all bits here for which their block
+//! has room, three at least, whatever the machine has.
 
 use super::history::LineHistory;
 use super::space::Reading;
@@ -72,7 +72,7 @@ impl Encoder<'_> {
 fn increment(codec: &dyn LineCodec, line: Line, block: &mut LineBytes, increments: u32) {
     let mut register = 16 + 4 * line.0;
     for _ in 0..increments {
-        assert!(codec.increment(line, block, &mut register), "seven bits hold three writes");
+        assert!(codec.increment(line, block, &mut register), "three bits hold three writes");
     }
 }
 

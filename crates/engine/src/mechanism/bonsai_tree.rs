@@ -5,7 +5,7 @@
 use super::first_blocks::FirstBlocks;
 use crate::cipher::MacCipher;
 use crate::layout::{TreePlace, TreeShape};
-use crate::message::{BaseImage, CounterBlock, LineBytes, TreeNode};
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes, TreeNode};
 use crate::parts::{Counted, CounterScheme, TreeScheme};
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
@@ -35,7 +35,7 @@ impl BonsaiTree {
             uniform: [Vec::new(), Vec::new()],
             mixed: Mutex::default(),
         };
-        let all = u64::MAX >> (u64::BITS as usize - tree.first.counters.coverage().lines());
+        let all = tree.first.counters.coverage().group(Line(0)).all();
         tree.uniform = [all, 0].map(|populated| {
             let grown = |child: &LineBytes| {
                 let mut node = [0; 64];
@@ -122,10 +122,11 @@ impl TreeScheme for BonsaiTree {
 mod tests {
     use super::*;
     use crate::cipher::Keys;
+    use crate::config::Counters;
     use crate::mechanism::line_counters::LineCounters;
     use crate::mechanism::split_counters::SplitCounters;
-    use crate::message::ranges;
     use crate::message::tests::Populated;
+    use crate::message::{group_mask, ranges};
     use proptest::prelude::*;
 
     /// A tree computed from nothing but all its leaves: a vector of nodes for each level.
@@ -146,27 +147,28 @@ mod tests {
         }
     }
 
-    fn scheme(split: bool) -> Box<dyn CounterScheme> {
-        let machine = crate::config::preset("secpm").unwrap();
-        if split { Box::new(SplitCounters::of(&machine.counters)) } else { Box::new(LineCounters) }
+    /// Whole counters of eight lines, or split counters of more.
+    fn scheme(block_lines: u32) -> Box<dyn CounterScheme> {
+        let counters = Counters { block_lines, ..crate::config::preset("small").unwrap().counters };
+        if block_lines > 8 { Box::new(SplitCounters::of(&counters)) } else { Box::new(LineCounters) }
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn tree_before_the_run_is_that_of_all_its_leaves(
-            leaves in 1..600u64, arity in prop::sample::select(vec![8u32, 16, 32]), split: bool,
+            leaves in 1..600u64, arity in prop::sample::select(vec![8u32, 16, 32]), block_lines in prop::sample::select(vec![8u32, 16, 64, 128]),
             extents in prop::collection::vec((0..40_000u64, 0..3_000u64), 0..4), changes in prop::collection::vec((any::<u64>(), any::<u8>()), 0..20),
         ) {
-            let counters = scheme(split);
+            let counters = scheme(block_lines);
             let coverage = counters.coverage();
             let lines = leaves * coverage.lines() as u64;
             let base = Populated(extents.iter().flat_map(|(first, length)| *first..first + length).filter(|line| *line < lines).collect());
             let shape = TreeShape::new(leaves, arity);
             let cipher = MacCipher::new(&Keys::from_seed(3).tree);
-            let tree = BonsaiTree::new(shape, cipher.clone(), scheme(split), &base);
+            let tree = BonsaiTree::new(shape, cipher.clone(), scheme(block_lines), &base);
             prop_assert_eq!(&tree.first.populated, &ranges(base.0.iter().copied()));
-            let leaf = |block| counters.initial(base.populated_mask(coverage.numbers_of(block)));
+            let leaf = |block| counters.initial(group_mask(coverage.numbers_of(block), |lines| base.populated_mask(lines)));
             let mut all: Vec<LineBytes> = (0..leaves).map(|block| leaf(CounterBlock(block))).collect();
             let nodes = |level: u8| (0..shape.nodes(level)).map(move |index| TreePlace { level, index });
             let expected = reference(&cipher, arity as usize, all.clone());

@@ -1,6 +1,6 @@
 //! Counter blocks before the run: each line that was populated has been written once.
 
-use crate::message::{BaseImage, CounterBlock, LineBytes, mask_from_ranges};
+use crate::message::{BaseImage, CounterBlock, LineBytes, group_mask, mask_from_ranges};
 use crate::parts::CounterScheme;
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ impl FirstBlocks {
     /// The block `id`.
     pub fn block(&self, id: CounterBlock) -> LineBytes {
         let lines = self.counters.coverage().numbers_of(id);
-        let populated = self.populated_from(lines.start);
-        self.counters.initial(mask_from_ranges(lines, populated.cloned()))
+        let mask = |lines: Range<u64>| mask_from_ranges(lines.clone(), self.populated_from(lines.start).cloned());
+        self.counters.initial(group_mask(lines, mask))
     }
 
     /// The lines of a range of blocks, which is not empty.

@@ -2,7 +2,7 @@
 //! counter of its latest write (counter-atomicity section 5.2.1), eight to a block or beside the line.
 
 use crate::layout::Coverage;
-use crate::message::LineBytes;
+use crate::message::{GroupMask, LineBytes};
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// Bytes of one counter.
@@ -32,7 +32,7 @@ fn place(index: usize) -> std::ops::Range<usize> {
 }
 
 /// The initial block of 8-byte counters: bit `i` of `populated` says that line `i` was populated.
-pub(super) fn initial_words(populated: u64, coverage: Coverage) -> LineBytes {
+pub(super) fn initial_words(populated: GroupMask, coverage: Coverage) -> LineBytes {
     let mut block = [0; 64];
     for index in (0..coverage.lines()).filter(|index| populated >> index & 1 == 1) {
         set_word(&mut block, index, POPULATED);
@@ -59,7 +59,7 @@ impl CounterScheme for GlobalCounters {
         true
     }
 
-    fn initial(&self, populated: u64) -> LineBytes {
+    fn initial(&self, populated: GroupMask) -> LineBytes {
         initial_words(populated, self.coverage)
     }
 

@@ -4,7 +4,7 @@
 
 use super::global_counters::{initial_words, set_word, word};
 use crate::layout::Coverage;
-use crate::message::LineBytes;
+use crate::message::{GroupMask, LineBytes};
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// The scheme of line counters.
@@ -19,7 +19,7 @@ impl CounterScheme for LineCounters {
         false
     }
 
-    fn initial(&self, populated: u64) -> LineBytes {
+    fn initial(&self, populated: GroupMask) -> LineBytes {
         initial_words(populated, Coverage::EIGHT_LINES)
     }
 
@@ -54,7 +54,7 @@ mod tests {
         #[test]
         fn every_line_counts_its_own_writes(writes in prop::collection::vec(0usize..8, 0..100), populated: u8) {
             let scheme = LineCounters;
-            let mut block = scheme.initial(u64::from(populated));
+            let mut block = scheme.initial(GroupMask::from(populated));
             let mut reference: [u64; 8] = std::array::from_fn(|index| u64::from(populated >> index & 1));
             for index in writes {
                 let NextCounter::Is(next) = scheme.next(&block, index, 0) else { panic!("it overflowed") };

@@ -3,7 +3,7 @@
 //! Purpose Processors", 2016).
 
 use crate::layout::Coverage;
-use crate::message::LineBytes;
+use crate::message::{GroupMask, LineBytes};
 use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
 
 /// Bytes of one counter.
@@ -46,7 +46,7 @@ impl CounterScheme for WideCounters {
         false
     }
 
-    fn initial(&self, populated: u64) -> LineBytes {
+    fn initial(&self, populated: GroupMask) -> LineBytes {
         let mut block = [0; 64];
         for index in (0..COUNTERS).filter(|index| populated >> index & 1 == 1) {
             set_wide(&mut block, index, POPULATED);
@@ -86,7 +86,7 @@ mod tests {
         fn every_line_counts_its_own_writes_beside_the_mac(
             writes in prop::collection::vec(0usize..8, 0..100), populated: u8, mac: u64,
         ) {
-            let mut block = WideCounters.initial(u64::from(populated));
+            let mut block = WideCounters.initial(GroupMask::from(populated));
             block[56..].copy_from_slice(&mac.to_le_bytes());
             let mut reference: [u64; 8] = std::array::from_fn(|index| u64::from(populated >> index & 1));
             for index in writes {

@@ -5,7 +5,7 @@
 pub const LINE_BYTES: u64 = 64;
 /// Words of 8 bytes in a line.
 pub const LINE_WORDS: u8 = 8;
-/// Bytes in a page: the unit that shares one counter block (secpm section 3.4.1).
+/// Bytes in a page: the unit in which programs get memory.
 pub const PAGE_BYTES: u64 = 4096;
 /// Lines in a page.
 pub const LINES_PER_PAGE: u64 = PAGE_BYTES / LINE_BYTES;
@@ -58,6 +58,58 @@ impl Page {
     pub fn line(self, index: usize) -> Line {
         debug_assert!(index < LINES_PER_PAGE as usize);
         Line(self.0 * LINES_PER_PAGE + index as u64)
+    }
+}
+
+/// The lines that share a counter block: neighbours, a power of two of them, 128 at most. As published, a split counter block
+/// covers the 64 lines of a page (secpm section 3.4.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct CounterGroup {
+    first: u64,
+    lines: u64,
+}
+
+/// A bit for each line of a [`CounterGroup`], from the least significant one.
+pub type GroupMask = u128;
+
+impl CounterGroup {
+    /// The `lines` lines from `first` on.
+    pub fn new(first: Line, lines: usize) -> Self {
+        debug_assert!(lines.is_power_of_two() && lines <= GroupMask::BITS as usize);
+        debug_assert!(first.0.is_multiple_of(lines as u64));
+        Self { first: first.0, lines: lines as u64 }
+    }
+    /// Number of lines.
+    pub fn lines(self) -> usize {
+        self.lines as usize
+    }
+    /// What texts call it: the 64 lines are those of a page.
+    pub fn name(self) -> &'static str {
+        if self.lines == LINES_PER_PAGE { "page" } else { "group" }
+    }
+    /// Whether `line` is one of them.
+    #[inline]
+    pub fn contains(self, line: Line) -> bool {
+        line.0.wrapping_sub(self.first) < self.lines
+    }
+    /// Line `index` of the group.
+    pub fn line(self, index: usize) -> Line {
+        debug_assert!(index < self.lines());
+        Line(self.first + index as u64)
+    }
+    /// Position of `line`, which is in the group.
+    pub fn index(self, line: Line) -> usize {
+        debug_assert!(self.contains(line));
+        (line.0 - self.first) as usize
+    }
+    /// The bits of all lines.
+    pub fn all(self) -> GroupMask {
+        GroupMask::MAX >> (GroupMask::BITS - self.lines as u32)
+    }
+    /// Whether `line` is in the group and its bit of `mask` is not set.
+    #[inline]
+    pub fn lacks(self, mask: GroupMask, line: Line) -> bool {
+        self.contains(line) && mask >> self.index(line) & 1 == 0
     }
 }
 

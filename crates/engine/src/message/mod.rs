@@ -13,8 +13,8 @@ mod program;
 mod repeated;
 
 pub use address::{
-    CounterBlock, LINE_BYTES, LINE_WORDS, LINES_PER_PAGE, Line, LineBytes, MacBlock, MediaLine, MediaUnit, PAGE_BYTES,
-    Page, TreeNode, xor,
+    CounterBlock, CounterGroup, GroupMask, LINE_BYTES, LINE_WORDS, LINES_PER_PAGE, Line, LineBytes, MacBlock,
+    MediaLine, MediaUnit, PAGE_BYTES, Page, TreeNode, xor,
 };
 pub use event::{ControllerEvent, CoreEvent, Event};
 pub use observer::{Circuit, CounterCacheAct, NoObserver, Observer};
@@ -25,8 +25,8 @@ pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, News, Wake, WriteToken,
 };
 pub use program::{
-    Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, mask_from_pages,
-    mask_from_ranges, pieces, ranges, ranges_from_pages,
+    Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, group_mask,
+    mask_from_pages, mask_from_ranges, pieces, ranges, ranges_from_pages,
 };
 pub use repeated::{RepeatedRecovery, ScannedLog};
 

@@ -3,7 +3,7 @@
 //! A stage never asks an observer anything. With [`NoObserver`] every call compiles to nothing. For all others the stages
 //! are compiled once, with a table of calls.
 
-use super::{CoreId, CounterBlock, Line, LineBytes, MediaLine, MediaOp, Op, Page, Site};
+use super::{CoreId, CounterBlock, CounterGroup, GroupMask, Line, LineBytes, MediaLine, MediaOp, Op, Site};
 use crate::kernel::Ps;
 
 /// What happened in the counter cache.
@@ -90,8 +90,8 @@ pub trait Observer {
     fn log_extended(&mut self, _now: Ps, _core: CoreId, _bucket: u32, _records: u32) {}
     /// The log of the transaction of `core` is freed: it has committed.
     fn log_freed(&mut self, _now: Ps, _core: CoreId) {}
-    /// The re-encryption status register changed: its page, old major counter and done bits. `_finished`: it was freed.
-    fn reencryption(&mut self, _now: Ps, _page: Page, _old_major: u64, _done: u64, _finished: bool) {}
+    /// The re-encryption status register changed: its lines, old major counter and done bits. `_finished`: it was freed.
+    fn reencryption(&mut self, _now: Ps, _group: CounterGroup, _old_major: u64, _done: GroupMask, _finished: bool) {}
     /// The controller received a read of `line`; `_answered`: [`Observer::read_answered`] follows, and before that no other
     /// such read of the line arrives. Otherwise the controller reads for itself.
     fn read_arrived(&mut self, _now: Ps, _line: Line, _answered: bool) {}
@@ -169,7 +169,7 @@ combined! {
     logged(now: Ps, core: CoreId, line: Line);
     log_extended(now: Ps, core: CoreId, bucket: u32, records: u32);
     log_freed(now: Ps, core: CoreId);
-    reencryption(now: Ps, page: Page, old_major: u64, done: u64, finished: bool);
+    reencryption(now: Ps, group: CounterGroup, old_major: u64, done: GroupMask, finished: bool);
     read_arrived(now: Ps, line: Line, answered: bool);
     read_answered(now: Ps, line: Line, bytes: &LineBytes);
     refused(now: Ps, media: MediaLine);

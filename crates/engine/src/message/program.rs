@@ -1,6 +1,6 @@
 //! What a program tells the other stages about itself: where its memory is, its initial contents, and how it recovers.
 
-use super::{CoreId, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, Page, ScannedLog};
+use super::{CoreId, GroupMask, LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, Page, ScannedLog};
 use std::ops::Range;
 
 /// Which form of a workload a design runs.
@@ -121,6 +121,15 @@ pub fn mask_from_pages(lines: Range<u64>, page: impl Fn(Page) -> u64) -> u64 {
     let (first, skipped) = (Line(lines.start).page(), lines.start % LINES_PER_PAGE);
     let next = if skipped == 0 { 0 } else { page(Page(first.0 + 1)) << (LINES_PER_PAGE - skipped) };
     (page(first) >> skipped | next) & lowest_bits(lines.end - lines.start)
+}
+
+/// Which lines of a counter block were populated, its `lines` being 1 to 128, by the [`BaseImage::populated_mask`] of 1 to 64.
+pub fn group_mask(lines: Range<u64>, mask: impl Fn(Range<u64>) -> u64) -> GroupMask {
+    let middle = lines.start + u64::from(u64::BITS);
+    if lines.end <= middle {
+        return mask(lines).into();
+    }
+    GroupMask::from(mask(lines.start..middle)) | GroupMask::from(mask(middle..lines.end)) << u64::BITS
 }
 
 /// A word in which the lowest `count` bits are set, from 1 to 64.

@@ -2,7 +2,7 @@
 
 use crate::config::Counters;
 use crate::layout::{CipherBlock, Coverage};
-use crate::message::{Line, LineBytes, xor};
+use crate::message::{GroupMask, Line, LineBytes, xor};
 use schemars::JsonSchema;
 use strum::{EnumProperty, IntoStaticStr, VariantArray};
 
@@ -58,7 +58,8 @@ pub enum Tweak {
 #[strum(serialize_all = "kebab-case")]
 #[schemars(rename_all = "kebab-case")]
 pub enum CounterKind {
-    /// A 64-bit major counter for the page and a minor counter for each line, one block of 64 bytes for a page.
+    /// A 64-bit major counter and a minor counter for each line share a block of 64 bytes, which covers a page, or as many lines
+    /// as `counters.block_lines` says.
     #[default]
     #[strum(props(paper = "secpm, section 3.4.1, Figure 8"))]
     Split,
@@ -91,7 +92,7 @@ pub trait CounterScheme: Send + Sync {
     /// Whether counters come from the global register, so that a write gets its counter without a block.
     fn global(&self) -> bool;
     /// The block before the run has written to it. Bit `i` of `populated` says that its line `i` holds data.
-    fn initial(&self, populated: u64) -> LineBytes;
+    fn initial(&self, populated: GroupMask) -> LineBytes;
     /// The counter of line `index` of the block.
     fn counter(&self, block: &LineBytes, index: usize) -> Counter;
     /// The next counter of line `index`: the one after its counter in `block`, or after `register` if counters are
@@ -118,10 +119,10 @@ pub enum CounterPart {
 /// The counter of one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counter {
-    /// The page's shared counter. For a global counter, the value itself.
+    /// The counter that the lines of a block share. For a global counter, the value itself.
     pub major: u64,
     /// The line's own counter. For a global counter, zero.
-    pub minor: u8,
+    pub minor: u16,
 }
 
 impl Counter {
@@ -410,8 +411,8 @@ pub enum WritebackOrder {
 #[strum(serialize_all = "kebab-case")]
 #[schemars(rename_all = "kebab-case")]
 pub enum AppendOrder {
-    /// Pairs of one page are appended in the order in which their counters were incremented, which is that of their
-    /// flushes.
+    /// Pairs of one page, or of one counter block if that covers more, are appended in the order in which their counters were
+    /// incremented, which is that of their flushes.
     #[default]
     #[strum(props(paper = "secpm, section 3.4.3"))]
     BumpOrder,

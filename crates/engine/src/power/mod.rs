@@ -295,7 +295,7 @@ pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
         wpq: controller.wpq,
         counters: controller.counters,
         status: controller.rsr.map(|rsr| ReencryptionStatus {
-            page: rsr.page,
+            group: rsr.group,
             old_major: rsr.old_major,
             done: rsr.done,
         }),

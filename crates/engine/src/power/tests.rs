@@ -56,7 +56,12 @@ impl Rig {
             }),
             None => codec,
         };
-        Self { design, machine, codec, memory: Memory::over(base, CounterLayout::Split { minor_bits: 2 }) }
+        Self {
+            design,
+            machine,
+            codec,
+            memory: Memory::over(base, CounterLayout::Split { coverage: crate::layout::Coverage::PAGE, minor_bits: 2 }),
+        }
     }
 
     fn loss(&self) -> PowerLoss<'_> {

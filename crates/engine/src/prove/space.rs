@@ -253,16 +253,17 @@ fn same_distance(one: u8, two: u8, other: u8) -> bool {
     other == one || other == two || distance(one, other) == distance(two, other)
 }
 
-/// What two lines have in common: counter block of eight lines, page, parity of the page (banks), eight pages (a node).
-fn distance(one: u8, two: u8) -> [bool; 4] {
+/// What two lines have in common: counter block of eight lines, page, counter block of two pages, parity of the page (banks),
+/// eight pages (a node).
+fn distance(one: u8, two: u8) -> [bool; 5] {
     let [one, two] = [one, two].map(|place| PLACES[usize::from(place)].line.0);
-    [8, 64, 64 * 8]
+    [8, 64, 64 * 2, 64 * 8]
         .map(|lines| one / lines == two / lines)
         .into_iter()
         .chain([one / 64 % 2 == two / 64 % 2])
         .collect::<Vec<_>>()
         .try_into()
-        .expect("there are four")
+        .expect("there are five")
 }
 
 fn kind_named(name: &str, designs: &[&Design], forms: &[ProgramForm]) -> Result<StepKind, ConfigError> {

@@ -9,8 +9,8 @@ use super::undo::{Undo, UndoStep};
 use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media, Memory, Work};
 use crate::layout::{LogSnapshot, ShadowRegion, ShadowRegisters};
 use crate::message::{
-    ByteView, CoreId, CounterBlock, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery, RecoveryReport,
-    pieces, xor,
+    ByteView, CoreId, CounterBlock, CounterGroup, Line, LineBytes, MediaLine, Observer, ProgramRecovery,
+    RecoveryReport, pieces, xor,
 };
 use crate::parts::{RecoveryStep, RestoreInto, ShadowTree, StampSource};
 
@@ -22,7 +22,7 @@ pub enum BootStep {
     /// The registers of the ADR domain were loaded, or set from the contents of the media.
     RegistersLoaded,
     /// The status register took a page because a write of the boot would overflow its minor counters.
-    ReencryptionBegan(Page),
+    ReencryptionBegan(CounterGroup),
     /// A line of an interrupted page re-encryption was re-encrypted.
     Reencrypted(Line),
     /// The status register was freed.
@@ -477,7 +477,7 @@ impl<'a, O: Observer> Boot<'a, O> {
 fn boot_step(step: WriteStep) -> BootStep {
     match step {
         WriteStep::Written(line) => BootStep::Written(line),
-        WriteStep::Began(page) => BootStep::ReencryptionBegan(page),
+        WriteStep::Began(group) => BootStep::ReencryptionBegan(group),
         WriteStep::Reencrypted(line) => BootStep::Reencrypted(line),
         WriteStep::Finished => BootStep::ReencryptionFinished,
     }

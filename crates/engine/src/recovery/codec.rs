@@ -2,7 +2,7 @@
 
 use super::{IntegrityCodec, LineCodec, LogCodec, ReencryptionStatus};
 use crate::layout::{Coverage, LogRegion, ShadowRegion};
-use crate::message::{BaseImage, CounterBlock, Line, LineBytes};
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes, group_mask};
 use crate::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -74,7 +74,7 @@ impl LineCodec for SchemeCodec {
     fn base_block(&self, block: CounterBlock) -> LineBytes {
         *self.base_blocks.get_or_default().borrow_mut().entry(block).or_insert_with(|| {
             let lines = self.scheme.coverage().numbers_of(block);
-            self.scheme.initial(self.base.populated_mask(lines))
+            self.scheme.initial(group_mask(lines, |lines| self.base.populated_mask(lines)))
         })
     }
 

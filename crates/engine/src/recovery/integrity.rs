@@ -138,7 +138,7 @@ impl<'a> MediaWriter<'a> {
             return Ok(());
         }
         self.verify_counter(line)?;
-        let status = self.status.as_ref().filter(|status| status.page == line.page());
+        let status = self.status.as_ref().filter(|status| status.group.contains(line));
         let counter = codec.counter(line, &self.block(line, codec), status);
         // A line that was never written reads as zero, whatever is stored.
         if counter == Counter::NEVER
@@ -364,7 +364,7 @@ impl<'a> MediaWriter<'a> {
         });
         if let Some(status) = self.status {
             // None of the page's lines may have been written yet.
-            blocks.entry(codec.coverage().block(status.page.line(0))).or_default();
+            blocks.entry(codec.coverage().block(status.group.line(0))).or_default();
         }
         if integrity.tree.as_ref().is_some_and(|tree| tree.has_table) {
             let listed = self.listed();
@@ -374,11 +374,10 @@ impl<'a> MediaWriter<'a> {
             // Lines that share a line of MACs come one after another.
             lines.sort_unstable();
             let first = codec.coverage().line(id, 0);
-            let page = first.page();
             self.tally.borrow_mut().needs_counter(MediaLine::counter(id));
             let before = self.block(first, codec);
             let mut block = before;
-            if let Some(status) = self.status.filter(|status| status.page == page) {
+            if let Some(status) = self.status.filter(|status| status.group.contains(first)) {
                 codec.increment_major(status.old_major, &mut block);
             }
             for line in lines {
@@ -399,7 +398,7 @@ impl<'a> MediaWriter<'a> {
         codec: &dyn LineCodec,
         integrity: &IntegrityCodec,
     ) -> Option<LineBytes> {
-        let status = self.status.as_ref().filter(|status| status.page == line.page());
+        let status = self.status.as_ref().filter(|status| status.group.contains(line));
         self.tally.borrow_mut().read(MediaLine::data(line));
         let stored = self.stored_mac(line, codec, integrity);
         let (mut block, mut register) = (*block, 0);

@@ -6,7 +6,7 @@ use super::survivors::Memory;
 use super::work::{Tally, Work};
 use super::{Alarm, LineCodec, Media, ReencryptionStatus};
 use crate::layout::TreePlace;
-use crate::message::{Content, Line, LineBytes, MediaLine, Observer, Page};
+use crate::message::{Content, CounterGroup, Line, LineBytes, MediaLine, Observer};
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub enum WriteStep {
     /// The line and its counter are durable: the write is complete.
     Written(Line),
     /// The status register took the page, because its minor counters would have overflowed.
-    Began(Page),
+    Began(CounterGroup),
     /// A line of the page in the status register was re-encrypted.
     Reencrypted(Line),
     /// The status register was freed.
@@ -146,7 +146,7 @@ impl<'a> MediaWriter<'a> {
         let Some(codec) = self.codec.filter(|codec| !self.lacks_counter(line, *codec)) else { return self.raw(line) };
         let stored_block =
             if codec.has_counters() { self.memory.content(counter_of(line, codec)) } else { Content::Never };
-        let status = self.status.as_ref().filter(|status| status.page == line.page());
+        let status = self.status.as_ref().filter(|status| status.group.contains(line));
         let content = self.memory.content(MediaLine::data(line));
         if let (Content::Base(base), Content::Never, None) = (content, stored_block, status) {
             // Encrypting the shared base with its first counter only to decrypt it again would change nothing.
@@ -166,7 +166,7 @@ impl<'a> MediaWriter<'a> {
             self.persist(line, plaintext, plaintext, None, observer);
             return WriteStep::Written(line);
         };
-        if self.status.is_some_and(|status| status.page == line.page())
+        if self.status.is_some_and(|status| status.group.contains(line))
             && let Some(step) = self.reencryption_step(observer)
         {
             return step;
@@ -189,28 +189,28 @@ impl<'a> MediaWriter<'a> {
         if let Some(step) = self.reencryption_step(observer) {
             return step;
         }
-        let (page, old_major) = (line.page(), codec.major(&block));
+        let (group, old_major) = (codec.coverage().group(line), codec.major(&block));
         if self.recovers_counters {
             codec.increment_major(old_major, &mut block);
             self.put_counter(codec.coverage().block(line), &block, observer);
             self.protect_counter(line, observer);
         }
-        self.status = Some(ReencryptionStatus { page, old_major, done: 0 });
-        observer.reencryption(0, page, old_major, 0, false);
-        WriteStep::Began(page)
+        self.status = Some(ReencryptionStatus { group, old_major, done: 0 });
+        observer.reencryption(0, group, old_major, 0, false);
+        WriteStep::Began(group)
     }
 
     /// Re-encrypts the next line of the page in the status register, or frees the register; `None` if it is free
     /// already.
     pub fn reencryption_step(&mut self, observer: &mut impl Observer) -> Option<WriteStep> {
         let (codec, status) = (self.codec?, self.status?);
-        if status.done == u64::MAX {
-            observer.reencryption(0, status.page, status.old_major, status.done, true);
+        if status.done == status.group.all() {
+            observer.reencryption(0, status.group, status.old_major, status.done, true);
             self.status = None;
             return Some(WriteStep::Finished);
         }
         let index = status.done.trailing_ones() as usize;
-        let line = status.page.line(index);
+        let line = status.group.line(index);
         self.tally.get_mut().needs_counter(counter_of(line, codec));
         self.tally.get_mut().read(MediaLine::data(line));
         if let Err(alarm) = self.verify(line) {
@@ -226,7 +226,7 @@ impl<'a> MediaWriter<'a> {
         self.persist(line, &plaintext, &ciphertext, Some(&block), observer);
         let done = status.done | 1 << index;
         self.status = Some(ReencryptionStatus { done, ..status });
-        observer.reencryption(0, status.page, status.old_major, done, false);
+        observer.reencryption(0, status.group, status.old_major, done, false);
         Some(WriteStep::Reencrypted(line))
     }
 

@@ -1,7 +1,9 @@
 //! What survives a power failure: the media, what the persistence domain drains to them, and registers.
 
 use crate::layout::{LogSnapshot, ShadowRegisters, TreePlace};
-use crate::message::{Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, OnChipLine, Page};
+use crate::message::{
+    Content, CounterBlock, CounterGroup, GroupMask, Line, LineBytes, MediaLine, MediaUnit, OnChipLine,
+};
 use rustc_hash::FxHashMap;
 
 /// The media at a power failure. Read-only: a boot keeps its writes separately, so that one image serves every crash
@@ -27,27 +29,28 @@ pub trait Media: Sync {
     fn last_changes(&self, _show: &mut dyn FnMut(MediaLine, &LineBytes)) {}
 }
 
-/// The re-encryption status register (secpm section 3.5): 20 bytes of page number, old major counter and done bits.
+/// The re-encryption status register (secpm section 3.5): page number, old major counter and done bits. Where a counter block
+/// covers other lines than those of a page, it is about these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReencryptionStatus {
-    /// The page under re-encryption.
-    pub page: Page,
-    /// The page's major counter before the overflow.
+    /// The lines under re-encryption.
+    pub group: CounterGroup,
+    /// Their major counter before the overflow.
     pub old_major: u64,
     /// Bit n: line n has been re-encrypted.
-    pub done: u64,
+    pub done: GroupMask,
 }
 
 impl ReencryptionStatus {
-    /// Whether `line` belongs to the page and has not been re-encrypted.
+    /// Whether `line` is one of them and has not been re-encrypted.
     pub fn awaits(&self, line: Line) -> bool {
-        line.page() == self.page && self.done >> line.index_in_page() & 1 == 0
+        self.group.lacks(self.done, line)
     }
 
-    /// The major counter of `line`, if it belongs to the page: the old one until the line has been re-encrypted, then
+    /// The major counter of `line`, if it is one of them: the old one until the line has been re-encrypted, then
     /// the next. The line's counter block may be older, if the write with the new one was lost.
     pub fn major_of(&self, line: Line) -> Option<u64> {
-        (line.page() == self.page).then(|| self.old_major + u64::from(!self.awaits(line)))
+        self.group.contains(line).then(|| self.old_major + u64::from(!self.awaits(line)))
     }
 }
 

@@ -116,7 +116,7 @@ fn register_bytes(name: RegisterName, machine: &Machine) -> u64 {
         // A line, its counter block and its address, beside each circuit.
         RegisterName::StagingRegister => u64::from(machine.controller.aes_units) * (2 * LINE_BYTES + ADDRESS),
         // Page number, old major counter and done bits (secpm section 3.5).
-        RegisterName::ReencryptionStatus => 20,
+        RegisterName::ReencryptionStatus => 4 + 8 + u64::from(machine.counters.block_lines) / 8,
         RegisterName::GlobalCounter
         | RegisterName::IncrCounter
         | RegisterName::BootCounter

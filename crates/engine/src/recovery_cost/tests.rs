@@ -80,8 +80,10 @@ fn model_counts_what_boots_do() {
 }
 
 #[test]
-fn model_counts_what_boots_do_with_other_macs_trees_and_stop_losses() {
-    let others: [&[&str]; 4] = [
+fn model_counts_what_boots_do_with_other_counter_blocks_macs_trees_and_stop_losses() {
+    let others: [&[&str]; 6] = [
+        &["counters.block_lines=128", "counters.minor_bits=3", "integrity.stop_loss=4"],
+        &["counters.block_lines=16", "counters.minor_bits=14", "integrity.mac_placement=region"],
         &["integrity.mac_placement=region", "integrity.tree_arity=8", "integrity.stop_loss=4"],
         &["integrity.mac_bits=56", "integrity.mac_placement=ecc", "integrity.tree_arity=16", "integrity.stop_loss=1"],
         &["integrity.mac_bits=128", "integrity.tree_arity=32", "integrity.stop_loss=7"],
@@ -241,8 +243,8 @@ fn interrupted(name: &str, sets: &[&str]) {
     let mut boot = loss.boot(system.device.image(), &drained.snapshot, NoObserver);
     boot.finish();
     assert_eq!(boot.alarm(), None);
-    let left = Left { page_lines: 64 - u64::from(done.count_ones()), ..Left::default() };
-    assert!(left.page_lines > 32, "{name}: {done:b}");
+    let left = Left { page_lines: u64::from(machine.counters.block_lines - done.count_ones()), ..Left::default() };
+    assert!(left.page_lines > u64::from(machine.counters.block_lines / 2), "{name}: {done:b}");
     let memory = Memory::of(&design, &machine);
     let model: Work = sweeps(&RecoveryStep::ResumeReencryption, &memory, &left).iter().map(|sweep| sweep.work).sum();
     assert_eq!(boot.work(), model, "{name} {sets:?}");
@@ -253,6 +255,8 @@ fn model_counts_the_rest_of_a_page() {
     for name in ["secpm", "strict"] {
         interrupted(name, &["counters.minor_bits=2"]);
         interrupted(name, &["counters.minor_bits=2", "integrity.mac_placement=region"]);
+        interrupted(name, &["counters.minor_bits=2", "counters.block_lines=128"]);
+        interrupted(name, &["counters.minor_bits=2", "counters.block_lines=16"]);
     }
 }
 

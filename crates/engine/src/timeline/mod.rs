@@ -9,7 +9,7 @@ pub use windows::Windows;
 
 use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
-use crate::message::{CoreId, Line, LineBytes, MediaLine, MediaUnit, Observer, Page};
+use crate::message::{CoreId, CounterGroup, GroupMask, Line, LineBytes, MediaLine, MediaUnit, Observer};
 use crate::output::Streamed;
 use crate::stats;
 use std::path::Path;
@@ -180,12 +180,12 @@ impl Observer for Timeline {
     fn log_freed(&mut self, now: Ps, core: CoreId) {
         self.instant(now, LOG, u32::from(core), "log freed", 0);
     }
-    fn reencryption(&mut self, now: Ps, page: Page, _old_major: u64, done: u64, finished: bool) {
+    fn reencryption(&mut self, now: Ps, group: CounterGroup, _old_major: u64, done: GroupMask, finished: bool) {
         let name = match (done, finished) {
             (0, _) => "re-encryption begins",
             (_, true) => "re-encryption ends",
             _ => "line re-encrypted",
         };
-        self.instant(now, CONTROLLER, 1, name, page.line(0).address());
+        self.instant(now, CONTROLLER, 1, name, group.line(0).address());
     }
 }

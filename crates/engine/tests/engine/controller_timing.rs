@@ -4,7 +4,7 @@
 use super::common::{LATE, Times, line, run, system, times};
 use counterpoint_engine::config::{self, CounterPlacement, Machine, WriteRecovery};
 use counterpoint_engine::kernel::Ps;
-use counterpoint_engine::message::{NoObserver, Observer, Page};
+use counterpoint_engine::message::{CounterGroup, GroupMask, NoObserver, Observer, Page};
 
 /// Consecutive pages in different banks, a circuit for each of a few lines, and a queue whose writes leave in their order
 /// whenever a bank is free.
@@ -360,11 +360,11 @@ fn counter_writes_occupy_the_bank_that_the_placement_says() {
 
 /// The times at which done bits are set, with the page and their number.
 #[derive(Default)]
-struct Renewals(Vec<(Ps, Page, u64)>);
+struct Renewals(Vec<(Ps, Page, GroupMask)>);
 
 impl Observer for Renewals {
-    fn reencryption(&mut self, now: Ps, page: Page, _: u64, done: u64, _: bool) {
-        self.0.push((now, page, done));
+    fn reencryption(&mut self, now: Ps, group: CounterGroup, _: u64, done: GroupMask, _: bool) {
+        self.0.push((now, group.line(0).page(), done));
     }
 }
 

@@ -77,7 +77,7 @@ fn explore(
         points += 1;
         let held = system.controller.snapshot();
         let status =
-            held.rsr.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done });
+            held.rsr.map(|rsr| ReencryptionStatus { group: rsr.group, old_major: rsr.old_major, done: rsr.done });
         let mut wpq = held.wpq;
         wpq.extend(held.counters.iter().map(|(id, block)| (MediaLine::counter(*id), *block)));
         let snapshot = AdrSnapshot { wpq, status, ..AdrSnapshot::default() };
@@ -200,7 +200,7 @@ fn rest_encrypted(machine: &Machine, turns: &[(Ps, u64, Ps)]) -> Result<u64, Tes
         points += 1;
         let held = system.controller.snapshot();
         let status =
-            held.rsr.map(|rsr| ReencryptionStatus { page: rsr.page, old_major: rsr.old_major, done: rsr.done });
+            held.rsr.map(|rsr| ReencryptionStatus { group: rsr.group, old_major: rsr.old_major, done: rsr.done });
         let mut wpq = held.wpq;
         wpq.extend(held.counters.iter().map(|(id, block)| (MediaLine::counter(*id), *block)));
         let resting: Vec<(u64, LineBytes)> =

@@ -9,6 +9,7 @@ mod controller_timing;
 mod controller_values;
 mod counter_atomic_timing;
 mod counter_atomicity;
+mod counter_groups;
 mod counter_write;
 mod crash;
 mod decisions;

@@ -61,6 +61,9 @@ const COUNTERS_STAY: &[&str] = &["counters.minor_bits=7", "controller.counter_ca
 const NO_STOP_LOSS: &[&str] = &["integrity.stop_loss=1", "controller.counter_cache_size=4KiB"];
 const FOUR_CIRCUITS: &[&str] = &["controller.aes_units=4", "counters.minor_bits=7"];
 const EARLY_OVERFLOW: &[&str] = &["counters.minor_bits=1"];
+/// Counter blocks that cover two pages, and a quarter of one.
+const TWO_PAGES: &[&str] = &["counters.block_lines=128"];
+const QUARTER_PAGE: &[&str] = &["counters.block_lines=16"];
 
 const ROWS: &[Row] = &[
     row(Fault::StagingRegister, "secpm", "linked-list", LOST),
@@ -75,9 +78,15 @@ const ROWS: &[Row] = &[
     row(Fault::Tweak, "xts", "array", TWICE),
     row(Fault::ReencryptionStatus, "secpm", "array", LOST),
     row(Fault::ReencryptionStatus, "eadr-cme", "array", LOST),
+    with(row(Fault::ReencryptionStatus, "secpm", "array", LOST), TWO_PAGES),
+    with(row(Fault::ReencryptionStatus, "secpm", "array", LOST), QUARTER_PAGE),
     row(Fault::OldMinors, "secpm", "array", LOST),
+    with(row(Fault::OldMinors, "secpm", "array", LOST), TWO_PAGES),
+    with(row(Fault::OldMinors, "secpm", "array", LOST), QUARTER_PAGE),
     row(Fault::OldMinors, "bbe", "array", LOST),
     row(Fault::DoneBitWithPair, "secpm", "array", LOST),
+    with(row(Fault::DoneBitWithPair, "secpm", "array", LOST), TWO_PAGES),
+    with(row(Fault::DoneBitWithPair, "secpm", "array", LOST), QUARTER_PAGE),
     with(row(Fault::ReadyBit, "fca", "array", LOST), ONE_BLOCK),
     with(row(Fault::ReadyBit, "sca", "array", LOST), ONE_BLOCK),
     row(Fault::CounterUpdate, "fca", "linked-list", LOST),

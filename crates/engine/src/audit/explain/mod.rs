@@ -63,7 +63,7 @@ fn own_place(lines: &Lines, durable: &Durable, id: Id) -> String {
         (None, _) => "the counter block on the media (never persisted during the run)".into(),
     };
     let effective = cell.effective;
-    let through = match durable.status.filter(|status| status.page == record.line.page()) {
+    let through = match durable.status.filter(|status| status.group.contains(record.line)) {
         Some(status) if status.awaits(record.line) => {
             ", read through the re-encryption status register in which the line is not done,"
         }
@@ -128,11 +128,11 @@ pub(super) fn find_counter(
 ) -> Option<AuditedCounter> {
     let cell = lines.cell(line)?;
     match cipher.layout() {
-        CounterLayout::Split { minor_bits } => {
+        CounterLayout::Split { minor_bits, .. } => {
             let old_major = durable.status.map_or(0, |status| status.old_major);
             let major = cell.stored.major;
             let majors = [cell.effective.major, major.wrapping_sub(1), major, major.wrapping_add(1), old_major];
-            let minors = 0..=(1u8 << minor_bits) - 1;
+            let minors = 0..=(1u16 << minor_bits) - 1;
             majors
                 .into_iter()
                 .flat_map(|major| minors.clone().map(move |minor| AuditedCounter { major, minor }))

@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 /// Exclusive-ors `bytes` with the pad of data line `line` for (major, minor).
 pub fn crypt(line: Line, major: u64, minor: u8, bytes: &LineBytes) -> LineBytes {
-    crypt_under(&KEY, line, major, minor, bytes)
+    crypt_under(&KEY, line, major, minor.into(), bytes)
 }
 
 /// Exclusive-ors `bytes` with the pad of `line` for (major, minor) and any key.
-pub fn crypt_under(key: &[u8; 16], line: Line, major: u64, minor: u8, bytes: &LineBytes) -> LineBytes {
+pub fn crypt_under(key: &[u8; 16], line: Line, major: u64, minor: u16, bytes: &LineBytes) -> LineBytes {
     let aes = aes::Aes128::new_from_slice(key).unwrap();
     let mut out = *bytes;
     for block in 0..4u64 {
@@ -61,7 +61,7 @@ impl TestCodec {
     }
 
     pub fn split(base: Arc<Populated>, minor_bits: u32) -> Self {
-        Self::new(base, CounterLayout::Split { minor_bits })
+        Self::new(base, CounterLayout::Split { coverage: Coverage::PAGE, minor_bits })
     }
 
     /// Adds a hardware log in `region`, with its own key.
@@ -80,7 +80,7 @@ impl TestCodec {
 
     fn minor_bits(&self) -> u32 {
         match self.counters {
-            CounterLayout::Split { minor_bits } => minor_bits,
+            CounterLayout::Split { minor_bits, .. } => minor_bits,
             CounterLayout::Words { .. } => panic!("a global counter has no minors"),
         }
     }
@@ -124,8 +124,7 @@ pub fn words(values: &[u64]) -> LineBytes {
 impl LineCodec for TestCodec {
     fn coverage(&self) -> Coverage {
         match self.counters {
-            CounterLayout::Split { .. } => Coverage::PAGE,
-            CounterLayout::Words { coverage, .. } => coverage,
+            CounterLayout::Split { coverage, .. } | CounterLayout::Words { coverage, .. } => coverage,
         }
     }
     fn base_block(&self, block: CounterBlock) -> LineBytes {
@@ -150,19 +149,23 @@ impl LineCodec for TestCodec {
         status: Option<&ReencryptionStatus>,
     ) -> LineBytes {
         let (major, minor) = self.counter(line, block);
-        let major = match status.filter(|status| status.page == line.page()) {
+        let major = match status.filter(|status| status.group.line(0).page() == line.page()) {
             Some(status) if status.done >> line.index_in_page() & 1 == 0 => status.old_major,
             Some(status) => status.old_major + 1,
             None => major,
         };
-        if (major, minor) == (0, 0) { [0; 64] } else { crypt_under(self.key(line), line, major, minor, ciphertext) }
+        if (major, minor) == (0, 0) {
+            [0; 64]
+        } else {
+            crypt_under(self.key(line), line, major, minor.into(), ciphertext)
+        }
     }
     fn pad(&self, line: Line, counter: crate::parts::Counter) -> LineBytes {
         crypt_under(self.key(line), line, counter.major, counter.minor, &[0; 64])
     }
     fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
         let (major, minor) = self.counter(line, block);
-        crypt_under(self.key(line), line, major, minor, plaintext)
+        crypt_under(self.key(line), line, major, minor.into(), plaintext)
     }
     fn increment(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
         if let CounterLayout::Words { coverage, .. } = self.counters {
@@ -188,7 +191,7 @@ impl LineCodec for TestCodec {
     }
     fn counter(&self, line: Line, block: &LineBytes, status: Option<&ReencryptionStatus>) -> Counter {
         let (major, minor) = TestCodec::counter(self, line, block);
-        Counter { major: status.and_then(|status| status.major_of(line)).unwrap_or(major), minor }
+        Counter { major: status.and_then(|status| status.major_of(line)).unwrap_or(major), minor: minor.into() }
     }
     fn increment_major(&self, old_major: u64, block: &mut LineBytes) {
         let minors = self.minors(block);

@@ -4,7 +4,7 @@
 use super::eadr_fixture::*;
 use super::fixture::{DATA, ProgramFault, crypt, undo_pair};
 use crate::audit::{AuditSetup, Auditor, Rule};
-use crate::layout::ShadowRegisters;
+use crate::layout::{Coverage, ShadowRegisters};
 use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, Observer, Op, OpBuffer, OpSource, Page};
 use crate::parts::StampSource;
 use std::collections::BTreeMap;
@@ -284,7 +284,7 @@ fn what_the_battery_makes_of_the_status_register_replaces_it_for_one_power_loss(
     // The page waits for its re-encryption with the major counter 1.
     let waiting = block(1, 1, &[(OLD[0], 1)]);
     auditor.persisted(0, waiting.media, &waiting.bytes);
-    auditor.reencryption(0, Page(1), 0, 0, false);
+    auditor.reencryption(0, Coverage::PAGE.group(Page(1).line(0)), 0, 0, false);
     auditor.event_over(0);
     assert!(lose(&mut auditor, &[]));
     let hash = auditor.state_hash();

@@ -31,7 +31,7 @@ pub fn setup(shadow: Option<StampSource>, program: Option<ProgramFacts>) -> Audi
         direct: None,
         cipher: Some(CipherFacts {
             key: KEY.to_vec(),
-            counters: CounterLayout::Split { minor_bits: 2 },
+            counters: CounterLayout::Split { coverage: crate::layout::Coverage::PAGE, minor_bits: 2 },
             valid_flags: false,
             recovery: crate::audit::CounterRecovery::None,
         }),

@@ -7,7 +7,7 @@ use super::fixture::{TestCodec, crypt};
 use crate::audit::Auditor;
 use crate::audit::secrecy::Leak;
 use crate::layout::ShadowRegisters;
-use crate::message::{BaseImage, DrainedWrite, Line, LineBytes, MediaLine, Observer, Page};
+use crate::message::{BaseImage, CounterGroup, DrainedWrite, GroupMask, Line, LineBytes, MediaLine, Observer};
 use crate::parts::StampSource;
 use crate::recovery::{LineCodec, ReencryptionStatus};
 use proptest::prelude::*;
@@ -234,7 +234,7 @@ fn line_block(line: Line) -> crate::message::CounterBlock {
 }
 
 /// Everything of a durable state that a boot can distinguish.
-type State = (Memory, ShadowRegisters, Option<(Page, u64, u64)>);
+type State = (Memory, ShadowRegisters, Option<(CounterGroup, u64, GroupMask)>);
 
 struct Both {
     incremental: Auditor,
@@ -266,7 +266,7 @@ impl Both {
         }
         let mut memory = memory;
         memory.retain(|media, (bytes, _)| *bytes != [0; 64] || ![1_006, 1_007].contains(&media.code()));
-        let status = reference.status.map(|status| (status.page, status.old_major, status.done));
+        let status = reference.status.map(|status| (status.group, status.old_major, status.done));
         let state = (memory, *registers, status);
         let hash = incremental.state_hash();
         let known = self.hashes.entry(hash).or_insert_with(|| state.clone());
@@ -318,9 +318,9 @@ fn follow(source: Option<StampSource>, steps: Vec<Step>) {
                 reference.persisted.insert(write.media, (write.bytes, false));
             }
             Step::Status { page, old_major, done, finished } => {
-                let page = Page(page as u64 + 1);
-                incremental.reencryption(0, page, old_major, done, finished);
-                reference.status = (!finished).then_some(ReencryptionStatus { page, old_major, done });
+                let (group, done) = (crate::layout::Coverage::PAGE.group(Line(64 * (page as u64 + 1))), done.into());
+                incremental.reencryption(0, group, old_major, done, finished);
+                reference.status = (!finished).then_some(ReencryptionStatus { group, old_major, done });
             }
             Step::PowerLoss(loss) => {
                 incremental.event_over(0);

@@ -3,10 +3,10 @@
 
 use crate::audit::ledger::{Ledger, ledger_channel};
 use crate::audit::{AuditSetup, Auditor, CipherFacts, CounterLayout, LogFacts, ProgramFacts};
-use crate::layout::LogSnapshot;
+use crate::layout::{Coverage, LogSnapshot};
 use crate::message::{
-    BaseImage, ByteView, Content, CoreId, CounterBlock, Line, LineBytes, MediaLine, Observer, Op, OpBuffer, OpSource,
-    Page, ProgramLayout, ProgramRecovery, RecoveryReport,
+    BaseImage, ByteView, Content, CoreId, CounterBlock, CounterGroup, Line, LineBytes, MediaLine, Observer, Op,
+    OpBuffer, OpSource, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
 use crate::parts::LineAtomicity;
 use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus};
@@ -198,7 +198,7 @@ impl Media for Machine {
 
 impl Machine {
     pub fn new(minor_bits: u32) -> Self {
-        Self::with_counters(CounterLayout::Split { minor_bits })
+        Self::with_counters(CounterLayout::Split { coverage: Coverage::PAGE, minor_bits })
     }
 
     pub fn with_counters(counters: CounterLayout) -> Self {
@@ -323,7 +323,7 @@ impl Machine {
         observer.write_arrived(0, line, &plaintext);
         let mut block = self.block(line);
         if style != WriteStyle::PadReused && !self.codec.increment(line, &mut block, &mut self.register) {
-            self.reencrypt(line.page(), observer, after_event);
+            self.reencrypt(self.codec.coverage().group(line), observer, after_event);
             block = self.block(line);
             assert!(self.codec.increment(line, &mut block, &mut self.register));
         }
@@ -347,30 +347,35 @@ impl Machine {
         self.end_event(observer, after_event);
     }
 
-    fn reencrypt<O: Observer>(&mut self, page: Page, observer: &mut O, after_event: &mut dyn FnMut(&Machine, &mut O)) {
-        let old = self.block(page.line(0));
+    fn reencrypt<O: Observer>(
+        &mut self,
+        group: CounterGroup,
+        observer: &mut O,
+        after_event: &mut dyn FnMut(&Machine, &mut O),
+    ) {
+        let old = self.block(group.line(0));
         let old_major = self.codec.major(&old);
-        let plaintexts: Vec<LineBytes> = (0..64).map(|n| self.durable(page.line(n))).collect();
+        let plaintexts: Vec<LineBytes> = (0..64).map(|n| self.durable(group.line(n))).collect();
         let mut block = old;
         if self.overflow == OverflowStyle::ResetAtOnce {
             block = self.codec.pack(old_major + 1, &[0; 64]);
         }
         for done in 0..=64u32 {
-            let bits = if done == 64 { u64::MAX } else { (1 << done) - 1 };
+            let bits = (1 << done) - 1;
             if done > 0 {
-                let line = page.line(done as usize - 1);
+                let line = group.line(done as usize - 1);
                 self.codec.renew(line, old_major, &mut block);
-                self.persist(MediaLine::counter(CounterBlock(page.0)), block, observer);
+                self.persist(MediaLine::counter(CounterBlock(group.line(0).0 / 64)), block, observer);
                 let ciphertext = self.codec.encrypt(line, &plaintexts[done as usize - 1], &block);
                 self.persist(MediaLine::data(line), ciphertext, observer);
             }
-            self.status = Some(ReencryptionStatus { page, old_major, done: bits });
-            observer.reencryption(0, page, old_major, bits, false);
+            self.status = Some(ReencryptionStatus { group, old_major, done: bits });
+            observer.reencryption(0, group, old_major, bits, false);
             self.end_event(observer, after_event);
         }
-        self.blocks.insert(CounterBlock(page.0), block);
+        self.blocks.insert(CounterBlock(group.line(0).0 / 64), block);
         self.status = None;
-        observer.reencryption(0, page, old_major, u64::MAX, true);
+        observer.reencryption(0, group, old_major, group.all(), true);
         self.end_event(observer, after_event);
     }
 

@@ -45,7 +45,7 @@ fn rules(auditor: &Auditor) -> Vec<Rule> {
 #[test]
 fn correct_log_breaks_no_rule() {
     for layout in LAYOUTS {
-        for counters in [EIGHT, CounterLayout::Split { minor_bits: 7 }] {
+        for counters in [EIGHT, CounterLayout::Split { coverage: Coverage::PAGE, minor_bits: 7 }] {
             for fault in [LogFault::None, LogFault::CountEarly] {
                 let explorer = explore(layout, counters, fault);
                 assert_eq!(explorer.auditor().violations(), [], "{layout:?}, {counters:?}, {fault:?}");
@@ -76,7 +76,7 @@ fn every_broken_log_is_caught() {
 
 #[test]
 fn log_counters_that_are_lost_leave_headers_unreadable_and_pads_to_repeat() {
-    let own_counters = CounterLayout::Split { minor_bits: 7 };
+    let own_counters = CounterLayout::Split { coverage: Coverage::PAGE, minor_bits: 7 };
     let explorer = explore(LogLayout::Records, own_counters, LogFault::CountersLost);
     let rules = rules(explorer.auditor());
     assert!(rules.contains(&Rule::Atomicity) && rules.contains(&Rule::PadReuse), "{rules:?}");

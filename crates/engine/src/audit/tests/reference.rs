@@ -6,7 +6,8 @@ use crate::audit::{Auditor, CounterLayout, TransactionRecord};
 use crate::kernel::Ps;
 use crate::layout::Coverage;
 use crate::message::{
-    BaseImage, ByteView, CoreId, CounterBlock, Line, LineBytes, MediaLine, Observer, Page, ProgramRecovery,
+    BaseImage, ByteView, CoreId, CounterBlock, CounterGroup, GroupMask, Line, LineBytes, MediaLine, Observer, Page,
+    ProgramRecovery,
 };
 use crate::parts::LineAtomicity;
 use crate::recovery::{LineCodec, ReencryptionStatus};
@@ -57,7 +58,7 @@ impl Reference {
                 CounterLayout::Words { .. } => (1, 0),
             };
             let base = || self.codec.base.line(line).map_or([0; 64], |base| crypt(line, major, minor, base));
-            let status = status.filter(|status| status.page == line.page());
+            let status = status.filter(|status| status.group.line(0).page() == line.page());
             self.codec.decrypt(line, &ciphertext.unwrap_or_else(base), &block, status.as_ref())
         }
     }
@@ -171,8 +172,8 @@ impl Observer for Reference {
     fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.told.push(Told::Persisted(media, *bytes));
     }
-    fn reencryption(&mut self, _now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
-        self.told.push(Told::Status((!finished).then_some(ReencryptionStatus { page, old_major, done })));
+    fn reencryption(&mut self, _now: Ps, group: CounterGroup, old_major: u64, done: GroupMask, finished: bool) {
+        self.told.push(Told::Status((!finished).then_some(ReencryptionStatus { group, old_major, done })));
     }
 }
 
@@ -225,9 +226,9 @@ impl Observer for Both {
         self.incremental.persisted(now, media, bytes);
         self.reference.persisted(now, media, bytes);
     }
-    fn reencryption(&mut self, now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
-        self.incremental.reencryption(now, page, old_major, done, finished);
-        self.reference.reencryption(now, page, old_major, done, finished);
+    fn reencryption(&mut self, now: Ps, group: CounterGroup, old_major: u64, done: GroupMask, finished: bool) {
+        self.incremental.reencryption(now, group, old_major, done, finished);
+        self.reference.reencryption(now, group, old_major, done, finished);
     }
     fn event_over(&mut self, now: Ps) {
         self.incremental.event_over(now);
@@ -382,7 +383,7 @@ proptest! {
                     both.persisted(0, MediaLine::counter(CounterBlock(PAGES[page].0)), &machine.codec.pack(major, &all));
                 }
                 Step::Status { page, old_major, done, finished } => {
-                    both.reencryption(0, PAGES[page], old_major, done, finished);
+                    both.reencryption(0, Coverage::PAGE.group(PAGES[page].line(0)), old_major, done.into(), finished);
                 }
             }
             if ends_event {

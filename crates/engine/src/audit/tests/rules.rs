@@ -188,7 +188,7 @@ fn line_that_is_reencrypted_under_a_used_pad_is_found_while_a_write_of_it_waits(
         auditor.persisted(0, MediaLine::data(line), &crypt(line, 0, minor, &[value; 64]));
     }
     auditor.write_arrived(0, line, &[8; 64]);
-    auditor.reencryption(0, line.page(), 0, 0, false);
+    auditor.reencryption(0, Coverage::PAGE.group(line), 0, 0, false);
     for (major, minor, leaks) in [(1, 0, 0), (0, 1, 1)] {
         auditor.persisted(0, MediaLine::data(line), &crypt(line, major, minor, &[1; 64]));
         auditor.event_over(0);
@@ -359,9 +359,9 @@ fn equal_durable_states_have_equal_hashes_and_different_ones_do_not() {
     auditor.persisted(0, a, &[3; 64]);
     auditor.persisted(0, a, &[1; 64]);
     assert_eq!(auditor.state_hash(), two);
-    auditor.reencryption(0, crate::message::Page(1), 0, 1, false);
+    auditor.reencryption(0, Coverage::PAGE.group(Line(64)), 0, 1, false);
     let busy = auditor.state_hash();
-    auditor.reencryption(0, crate::message::Page(1), 0, 1, true);
+    auditor.reencryption(0, Coverage::PAGE.group(Line(64)), 0, 1, true);
     assert_eq!(auditor.state_hash(), two);
     let all = [empty, one, two, busy];
     assert!((0..4).all(|n| (0..n).all(|m| all[n] != all[m])));

@@ -4,7 +4,7 @@
 use super::fixture::*;
 use crate::audit::{Auditor, PartTally, StageTally};
 use crate::kernel::Ps;
-use crate::message::{BaseImage, CoreId, Line, LineBytes, MediaLine, Observer, Page};
+use crate::message::{BaseImage, CoreId, CounterGroup, GroupMask, Line, LineBytes, MediaLine, Observer};
 use crate::recovery::{LineCodec, ReencryptionStatus};
 use std::collections::BTreeMap;
 
@@ -93,9 +93,9 @@ impl Naive {
         let block = self.codec.coverage().block(line);
         let stored = self.media.get(&MediaLine::counter(block).code()).copied();
         let (major, minor) = self.codec.counter(line, &stored.unwrap_or_else(|| self.codec.base_block(block)));
-        let status = self.status.filter(|status| self.status_survives && status.page == line.page());
+        let status = self.status.filter(|status| self.status_survives && status.group.line(0).page() == line.page());
         match status {
-            Some(status) => (status.old_major + (status.done >> line.index_in_page() & 1), minor),
+            Some(status) => (status.old_major + (status.done >> line.index_in_page() & 1) as u64, minor),
             None => (major, minor),
         }
     }
@@ -178,9 +178,9 @@ impl Observer for Both {
         self.0.persisted(now, media, bytes);
         self.1.media.insert(media.code(), *bytes);
     }
-    fn reencryption(&mut self, now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
-        self.0.reencryption(now, page, old_major, done, finished);
-        self.1.status = (!finished).then_some(ReencryptionStatus { page, old_major, done });
+    fn reencryption(&mut self, now: Ps, group: CounterGroup, old_major: u64, done: GroupMask, finished: bool) {
+        self.0.reencryption(now, group, old_major, done, finished);
+        self.1.status = (!finished).then_some(ReencryptionStatus { group, old_major, done });
     }
     fn event_over(&mut self, now: Ps) {
         self.0.event_over(now);

@@ -70,6 +70,7 @@ fn another(path: &str) -> &str {
         "device.write_interruption" => "pause",
         "wear.scatter" => "in-order",
         "controller.aes_key_bits" => "256",
+        "counters.block_lines" => "16",
         "counters.minor_bits" | "controller.counter_wpq_low_watermark" => "3",
         "core.clock_mhz" | "device.interface_mhz" => "1000",
         "integrity.mac_bits" => "128",

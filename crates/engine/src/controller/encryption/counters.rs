@@ -5,7 +5,7 @@ use super::metadata_cache::MetadataCache;
 use crate::config::{Machine, MetadataCache as MetadataPlacement};
 use crate::kernel::{Ps, Slab};
 use crate::layout::{Coverage, MetadataShape};
-use crate::message::{CounterBlock, DevicePort, LINE_WORDS, Line, LineBytes};
+use crate::message::{CounterBlock, CounterGroup, DevicePort, LINE_WORDS, Line, LineBytes, group_mask};
 use crate::parts::{Counter, CounterScheme, CounterStore, CounterUpdate, Encryption};
 use std::sync::Arc;
 
@@ -100,6 +100,17 @@ impl Counters {
         self.coverage.index(line)
     }
 
+    /// The lines that share the block with the counter of `line`.
+    pub fn group(&self, line: Line) -> CounterGroup {
+        self.coverage.group(line)
+    }
+
+    /// Whether pairs of these lines enter the queue in the order of their counters: they are of one page, or of one counter
+    /// block.
+    pub fn are_ordered(&self, one: Line, other: Line) -> bool {
+        one.page() == other.page() || self.block(one) == self.block(other)
+    }
+
     /// Line `index` of the block `id`.
     pub fn line(&self, id: CounterBlock, index: usize) -> Line {
         self.coverage.line(id, index)
@@ -114,7 +125,7 @@ impl Counters {
 
     /// The block `id` of `device` before the run has written it.
     pub fn initial<D: DevicePort>(&self, device: &D, id: CounterBlock) -> LineBytes {
-        self.scheme.initial(device.populated_mask(self.coverage.numbers_of(id)))
+        self.scheme.initial(group_mask(self.coverage.numbers_of(id), |lines| device.populated_mask(lines)))
     }
 
     /// The fetch in flight of the block `id`, if there is one.

@@ -2,27 +2,26 @@
 //! the lines that go through the ordinary read and write paths.
 //!
 //! The write that caused the overflow takes the new major counter with minor counter zero and so re-encrypts its own
-//! line. The other lines are read with the old counters and written with the new ones. Other pages are not affected.
+//! line. The other lines are read with the old counters and written with the new ones. Other pages are not affected. Where a
+//! counter block covers other lines than those of a page, they are what is re-encrypted.
 
 use super::super::encrypted::Encrypted;
 use super::super::in_flight::{LineWaiter, Origin};
 use super::super::interface::RsrSnapshot;
 use crate::message::{
-    Content, ControllerEvent, DevicePort, LINES_PER_PAGE, Line, LineBytes, MediaLine, Observer, Page,
+    Content, ControllerEvent, CounterGroup, DevicePort, GroupMask, Line, LineBytes, MediaLine, Observer,
 };
 use crate::parts::MinorReset;
 use std::collections::VecDeque;
 
-const LINES: usize = LINES_PER_PAGE as usize;
-
-/// The status register: page, old major counter, 64 done bits (secpm section 3.5). The other fields (the old block, the
+/// The status register: lines, old major counter, a done bit for each (secpm section 3.5). The other fields (the old block, the
 /// lines in flight) are volatile.
 #[derive(Clone, Default)]
 pub(in crate::controller) struct Rsr {
     pub active: bool,
-    pub page: Page,
+    pub group: CounterGroup,
     pub old_major: u64,
-    done: u64,
+    done: GroupMask,
     /// The block before the major counter was incremented, for reading lines that are not done.
     pub old_block: Option<LineBytes>,
     /// Whether lines are to be sent in this event.
@@ -51,22 +50,22 @@ impl Rsr {
 
     /// Whether `line` is under re-encryption and not done.
     pub fn pending(&self, line: Line) -> bool {
-        self.active && line.page() == self.page && self.done >> line.index_in_page() & 1 == 0
+        self.active && self.group.lacks(self.done, line)
     }
 
     /// Whether `line` must wait for its done bit; if so, `waiter` is informed when it is set.
     pub fn holds_back(&mut self, line: Line, waiter: LineWaiter) -> bool {
         let waits = self.pending(line);
         if waits {
-            self.waiters.push((line.index_in_page(), waiter));
+            self.waiters.push((self.group.index(line), waiter));
         }
         waits
     }
 
     /// The register at a power failure, if it is in use.
     pub fn snapshot(&self) -> Option<RsrSnapshot> {
-        let Self { page, old_major, done, .. } = *self;
-        self.active.then_some(RsrSnapshot { page, old_major, done })
+        let Self { group, old_major, done, .. } = *self;
+        self.active.then_some(RsrSnapshot { group, old_major, done })
     }
 
     /// `ControllerEvent::ReencryptStep`: the next lines are to be sent.
@@ -80,7 +79,7 @@ impl Rsr {
             return None;
         }
         self.next += usize::from(self.next == self.trigger);
-        self.stepping &= self.active && self.under_way < self.parallelism && self.next < LINES;
+        self.stepping &= self.active && self.under_way < self.parallelism && self.next < self.group.lines();
         self.stepping.then(|| {
             self.under_way += 1;
             self.next += 1;
@@ -90,20 +89,22 @@ impl Rsr {
 }
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
-    /// Takes the status register for the page of `line`; `old_block` is its counter block before the overflow.
+    /// Takes the status register for the lines that share the counter block of `line`; `old_block` is that block before the
+    /// overflow.
     pub fn begin_reencryption(&mut self, line: Line, old_block: LineBytes, old_major: u64) {
+        let group = self.engine.counters.group(line);
         let rsr = &mut self.engine.rsr;
         debug_assert!(!rsr.active);
         self.memory.meter.stats.reencryptions += 1;
         rsr.active = true;
-        rsr.page = line.page();
+        rsr.group = group;
         rsr.old_major = old_major;
         rsr.done = 0;
         rsr.old_block = Some(old_block);
         rsr.next = 0;
         rsr.under_way = 0;
-        rsr.trigger = line.index_in_page();
-        self.memory.observer.reencryption(self.memory.queue.now(), rsr.page, old_major, 0, false);
+        rsr.trigger = group.index(line);
+        self.memory.observer.reencryption(self.memory.queue.now(), group, old_major, 0, false);
         self.memory.next(ControllerEvent::ReencryptStep);
     }
 
@@ -119,11 +120,11 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         next.is_some()
     }
 
-    /// Passes over line `index` of the page if it was never written and the machine leaves such lines alone: it is done,
+    /// Passes over line `index` of the group if it was never written and the machine leaves such lines alone: it is done,
     /// because it has no bytes that an old counter decrypts. Its own counter stays as it is.
     fn passes_over(&mut self, index: usize) -> bool {
         let rsr = &self.engine.rsr;
-        let line = rsr.page.line(index);
+        let line = rsr.group.line(index);
         let media = MediaLine::data(line);
         let leaves_alone = !rsr.unwritten_too
             && self.view().newest_write(line, Origin::Reencryption(index)).is_none()
@@ -136,17 +137,17 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         leaves_alone
     }
 
-    /// Line `index` of the page has been read: writes it with the new major counter.
+    /// Line `index` of the group has been read: writes it with the new major counter.
     pub fn reencrypt_line(&mut self, index: usize) {
-        let read = self.memory.reads.add(self.engine.rsr.page.line(index), Origin::Reencryption(index));
+        let read = self.memory.reads.add(self.engine.rsr.group.line(index), Origin::Reencryption(index));
         self.read_arrives(read);
     }
 
-    /// Handles that a line has been appended with the page's new major counter. In the hardened reading its done bit is
+    /// Handles that a line has been appended with the new major counter. In the hardened reading its done bit is
     /// set by the append, so that a power failure finds both or neither; in the published reading that is a separate
     /// step.
     pub fn line_renewed(&mut self, line: Line) {
-        let index = line.index_in_page() as u32;
+        let index = self.engine.rsr.group.index(line) as u32;
         match self.engine.rules.minor_reset {
             MinorReset::WithDoneBit => self.set_done(index),
             MinorReset::AtOnce | MinorReset::BeforeDoneBit => {
@@ -161,8 +162,8 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let now = self.memory.now();
         let rsr = &mut self.engine.rsr;
         rsr.done |= 1 << index;
-        let finished = rsr.done == u64::MAX;
-        self.memory.observer.reencryption(now, rsr.page, rsr.old_major, rsr.done, finished);
+        let finished = rsr.done == rsr.group.all();
+        self.memory.observer.reencryption(now, rsr.group, rsr.old_major, rsr.done, finished);
         if finished {
             rsr.active = false;
             rsr.old_block = None;

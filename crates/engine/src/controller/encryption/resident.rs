@@ -19,9 +19,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         }
     }
 
-    /// Whether line `index` of the page under re-encryption is dirty in the caches: then it needs only a counter.
+    /// Whether line `index` of the group under re-encryption is dirty in the caches: then it needs only a counter.
     pub fn renews_in_caches(&mut self, index: usize) -> bool {
-        let line = self.engine.rsr.page.line(index);
+        let line = self.engine.rsr.group.line(index);
         let rests = self.engine.resident.contains_key(&line.0);
         if rests {
             let slot = self.memory.writes.add(line, &[0; 64], Origin::Turn(Turn::Renewed(index)));

@@ -293,12 +293,14 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         Some(next.2)
     }
 
-    /// Whether `write` waits for an earlier write of its page whose pad is not ready.
+    /// Whether `write` waits for an earlier write of its page, or of its counter block if that covers more, whose pad is not
+    /// ready.
     fn is_held_back(&self, write: &Write) -> bool {
+        let together = |other: Line| self.engine.counters.are_ordered(other, write.line);
         let holds = |other: &Write| {
             matches!(other.stage, Stage::Encrypting | Stage::Authenticating)
                 && other.increment < write.increment
-                && other.line.page() == write.line.page()
+                && together(other.line)
                 && !other.counter_admitted
         };
         !write.owes_counter && self.engine.circuits.staged.iter().any(|&other| holds(&self.memory.writes[other]))

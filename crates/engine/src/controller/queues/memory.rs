@@ -12,6 +12,7 @@ use super::writes::Writes;
 use crate::kernel::{Ps, Queue};
 use crate::message::{
     Content, ControllerEvent, DevicePort, Event, LINE_WORDS, LineBytes, MediaLine, MediaUnit, Observer, WriteToken,
+    group_mask,
 };
 
 /// The parts of the controller that every machine has, together with what they work on during an event.
@@ -127,7 +128,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         let before = match (wpq.before(slot), self.device.content(entry.media)) {
             (Some(before), _) => before.bytes,
             (None, Content::Stored(block)) => *block,
-            (None, _) => scheme.initial(self.device.populated_mask(scheme.coverage().numbers_of(id))),
+            (None, _) => {
+                scheme.initial(group_mask(scheme.coverage().numbers_of(id), |lines| self.device.populated_mask(lines)))
+            }
         };
         changed_words(&before, &entry.bytes).max(1)
     }

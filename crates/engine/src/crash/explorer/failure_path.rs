@@ -3,7 +3,7 @@
 use crate::assembly::memory_map;
 use crate::audit::BootWatch;
 use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page};
+use crate::message::{CoreId, CounterGroup, GroupMask, Line, LineBytes, MediaLine, Observer};
 use crate::parts::Forbidden;
 use crate::power::Drained;
 use crate::recovery::{Alarm, BootStep};
@@ -95,8 +95,8 @@ impl Observer for Touching<'_> {
     fn log_freed(&mut self, now: Ps, core: CoreId) {
         self.watch.log_freed(now, core);
     }
-    fn reencryption(&mut self, now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
-        self.watch.reencryption(now, page, old_major, done, finished);
+    fn reencryption(&mut self, now: Ps, group: CounterGroup, old_major: u64, done: GroupMask, finished: bool) {
+        self.watch.reencryption(now, group, old_major, done, finished);
     }
 }
 
@@ -105,7 +105,10 @@ fn describe(step: BootStep) -> String {
     match step {
         BootStep::Drained(_) => "a queued write was drained".to_owned(),
         BootStep::RegistersLoaded => "the registers were loaded".to_owned(),
-        BootStep::ReencryptionBegan(page) => format!("the re-encryption of page {:#x} began", page.0),
+        BootStep::ReencryptionBegan(group) => {
+            let number = group.line(0).0 / group.lines() as u64;
+            format!("the re-encryption of {} {number:#x} began", group.name())
+        }
         BootStep::Reencrypted(line) => format!("{} was re-encrypted with its page", at(line)),
         BootStep::ReencryptionFinished => "the re-encryption of a page ended".to_owned(),
         BootStep::Undone(line) => format!("{} was restored from the hardware's log", at(line)),

@@ -247,7 +247,7 @@ impl<'a> Explorer<'a> {
         if !self.drains || self.power_lost_at.replace(event) == Some(event) {
             return;
         }
-        let status = drained.snapshot.status.map(|status| (status.page, status.old_major, status.done));
+        let status = drained.snapshot.status.map(|status| (status.group, status.old_major, status.done));
         self.auditor.reencryption_left(status);
         self.auditor.power_lost(&drained.left, &drained.snapshot.registers);
         if std::mem::take(&mut self.wants.power_loss) {

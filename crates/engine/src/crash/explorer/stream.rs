@@ -2,7 +2,7 @@
 
 use super::{Explorer, Wants};
 use crate::kernel::Ps;
-use crate::message::{CoreId, Line, LineBytes, MediaLine, Observer, Page, Site};
+use crate::message::{CoreId, CounterGroup, GroupMask, Line, LineBytes, MediaLine, Observer, Site};
 
 impl Observer for Explorer<'_> {
     fn stored(&mut self, now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
@@ -101,8 +101,8 @@ impl Observer for Explorer<'_> {
     fn log_freed(&mut self, now: Ps, core: CoreId) {
         self.auditor.log_freed(now, core);
     }
-    fn reencryption(&mut self, now: Ps, page: Page, old_major: u64, done: u64, finished: bool) {
-        self.auditor.reencryption(now, page, old_major, done, finished);
+    fn reencryption(&mut self, now: Ps, group: CounterGroup, old_major: u64, done: GroupMask, finished: bool) {
+        self.auditor.reencryption(now, group, old_major, done, finished);
     }
 
     fn event_over(&mut self, now: Ps) {

@@ -36,7 +36,7 @@ fn explore(counters: CounterLayout, survival: Survival, steps: &[RecoveryStep]) 
     explorer.report(run())
 }
 
-const SPLIT: CounterLayout = CounterLayout::Split { minor_bits: 2 };
+const SPLIT: CounterLayout = CounterLayout::Split { coverage: Coverage::PAGE, minor_bits: 2 };
 const WORDS: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES, bytes: 8 };
 
 #[test]

@@ -37,7 +37,13 @@ fn placements() -> impl Strategy<Value = CounterPlacement> {
 /// Split counters, 8-byte counters in blocks of their own, and 8-byte counters beside their lines.
 fn layouts() -> impl Strategy<Value = MediaLayout> {
     let of = |coverage, inline| Just(MediaLayout { coverage, inline, ..MediaLayout::PLAIN });
-    prop_oneof![of(Coverage::PAGE, false), of(Coverage::EIGHT_LINES, false), of(Coverage::LINE, true)]
+    prop_oneof![
+        of(Coverage::PAGE, false),
+        of(Coverage::of(128), false),
+        of(Coverage::of(16), false),
+        of(Coverage::EIGHT_LINES, false),
+        of(Coverage::LINE, true)
+    ]
 }
 
 /// No MACs, MACs of 64 and of 128 bits in lines of their own, and MACs beside their lines.
@@ -59,7 +65,8 @@ proptest! {
         let of_page = matches!(placement, CounterPlacement::SameBank | CounterPlacement::CrossBank);
         prop_assume!(!(lines_apart && of_page));
         let shape = (1 << channels, 1 << ranks, banks, rows, pages_per_row);
-        let machine = machine(shape, kind, placement);
+        let mut machine = machine(shape, kind, placement);
+        machine.counters.block_lines = layout.coverage.lines().max(16) as u32;
         let leaves = (Geometry::of(&machine).data_pages * 64 / layout.coverage.lines() as u64).max(1);
         let tree = TreeShape::new(leaves, 8);
         let layout = MediaLayout { macs, tree: Some(tree), ..layout };
@@ -78,7 +85,8 @@ proptest! {
                 }
                 prop_assert!(taken.insert(place));
             }
-            for first in (0..64).step_by(layout.coverage.lines()).map(|index| page.line(index)) {
+            let firsts = (0..64).map(|index| page.line(index)).filter(|line| layout.coverage.index(*line) == 0);
+            for first in firsts {
                 let counter = mapping.place(MediaLine::counter(layout.coverage.block(first)));
                 if layout.inline {
                     prop_assert_eq!(counter, mapping.place(MediaLine::data(first)));

@@ -92,8 +92,8 @@ fn interrupted_reencryption_is_resumed_from_every_point() {
             let (major, minor) = if n < already { (5, 0) } else { (4, old[n]) };
             image.store(MediaLine::data(page.line(n)), crypt(page.line(n), major, minor, value));
         }
-        let done = if already == 64 { u64::MAX } else { (1 << already) - 1 };
-        let status = Some(ReencryptionStatus { page, old_major: 4, done });
+        let done = (1 << already) - 1;
+        let status = Some(ReencryptionStatus { group: Coverage::PAGE.group(Line(0)), old_major: 4, done });
         let snapshot = AdrSnapshot { status, ..AdrSnapshot::default() };
         let mut boot = Boot::new(&image, &snapshot, Some(&codec), STEPS, Told::default());
         let mut reencrypted = 0;
@@ -123,10 +123,10 @@ fn resumed_reencryption_over_a_lost_counter_block_changes_what_no_line_reads_as(
         Arc::clone(&base) as Arc<dyn BaseImage>,
     );
     let page = Page(0);
-    for (stored, done) in [None, Some(0), Some(2), Some(3), Some(4), Some(5)]
-        .into_iter()
-        .flat_map(|stored| [0, 1, 0b1011, u64::MAX >> 1, u64::MAX << 1, u64::MAX - (1 << 7)].map(|done| (stored, done)))
-    {
+    let group = Coverage::PAGE.group(Line(0));
+    for (stored, done) in [None, Some(0), Some(2), Some(3), Some(4), Some(5)].into_iter().flat_map(|stored| {
+        [0, 1, 0b1011, u64::MAX >> 1, u64::MAX << 1, u64::MAX - (1 << 7)].map(|done| (stored, done.into()))
+    }) {
         let mut image = Image { base: base.clone(), stored: BTreeMap::new() };
         if let Some(major) = stored {
             let minors = std::array::from_fn(|n| n as u8 % 8);
@@ -139,7 +139,7 @@ fn resumed_reencryption_over_a_lost_counter_block_changes_what_no_line_reads_as(
             image.store(MediaLine::data(page.line(n)), [n as u8; 64]);
         }
         let snapshot =
-            AdrSnapshot { status: Some(ReencryptionStatus { page, old_major: 4, done }), ..AdrSnapshot::default() };
+            AdrSnapshot { status: Some(ReencryptionStatus { group, old_major: 4, done }), ..AdrSnapshot::default() };
         let mut boot = Boot::new(&image, &snapshot, Some(&codec), STEPS, Told::default());
         boot.load();
         let before: Vec<LineBytes> = (0..64).map(|n| boot.line(page.line(n))).collect();

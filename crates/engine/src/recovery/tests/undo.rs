@@ -5,7 +5,7 @@ use crate::audit::tests::fixture::{LOG_KEY, Machine, crypt_under};
 use crate::audit::tests::log_fixture::{LINES, LogFault, Script, region};
 use crate::kernel::Ps;
 use crate::layout::LogLayout;
-use crate::message::{Content, MediaLine, NoObserver, Observer, Page};
+use crate::message::{Content, CounterGroup, GroupMask, MediaLine, NoObserver, Observer};
 use crate::parts::RecoveryStep;
 use crate::recovery::*;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const STEPS: &[RecoveryStep] = &[RecoveryStep::ResumeReencryption, RecoveryStep::UndoHardwareLog];
 const EIGHT: CounterLayout = CounterLayout::Words { coverage: Coverage::EIGHT_LINES, bytes: 8 };
 /// Minor counters that overflow while lines are restored.
-const NARROW: CounterLayout = CounterLayout::Split { minor_bits: 2 };
+const NARROW: CounterLayout = CounterLayout::Split { coverage: Coverage::PAGE, minor_bits: 2 };
 const LAYOUTS: [LogLayout; 2] = [LogLayout::Records, LogLayout::Chains];
 
 /// Runs two transactions and passes the machine to `show` after each event.
@@ -49,7 +49,7 @@ impl Observer for Told {
     fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.written.push((media, *bytes));
     }
-    fn reencryption(&mut self, _now: Ps, _page: Page, _old: u64, _done: u64, finished: bool) {
+    fn reencryption(&mut self, _now: Ps, _group: CounterGroup, _old: u64, _done: GroupMask, finished: bool) {
         self.reencrypted += u64::from(finished);
     }
 }

@@ -3,7 +3,7 @@
 use super::base::PLACES;
 use super::step::{Step, StepKind};
 use crate::config::Machine;
-use crate::message::{LINE_BYTES, LINES_PER_PAGE, Line, LineBytes, Op, OpBuffer, ProgramForm, UNKNOWN_VALUE};
+use crate::message::{LINE_BYTES, Line, LineBytes, Op, OpBuffer, ProgramForm, UNKNOWN_VALUE};
 use std::collections::VecDeque;
 
 /// Instructions before the loads that evict a line, so that the operations before them have reached the caches.
@@ -34,8 +34,8 @@ impl Evicting {
         Self {
             stride: sets.into_iter().max().unwrap_or(1).max(1),
             loads: ways,
-            // A block has the counters of at most one page, in whatever organisation.
-            counter_stride: counter_sets.max(1) * LINES_PER_PAGE,
+            // A block has the counters of at most so many lines, in whatever organisation.
+            counter_stride: counter_sets.max(1) * (machine.counters.block_bytes() / LINE_BYTES),
             counter_loads: ways_of_counters,
         }
     }
