@@ -203,6 +203,24 @@ except KeyboardInterrupt:
     assert (done.stdout, done.stderr) == ("143\n", "")
 
 
+def test_a_signal_that_comes_just_before_the_end_does_not_end_what_follows() -> None:
+    script = """
+import os, signal, time
+from counterpoint.system import signals
+class Late:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+with signals.listening():
+    one = Late()
+    del one
+time.sleep(0.2)
+print(signals.exit_code())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("143\n", "")
+
+
 def test_a_signal_that_is_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"

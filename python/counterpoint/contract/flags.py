@@ -23,7 +23,12 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
     "footprint": ("size", "--footprint", "SIZE", "Size of the populated structures over all cores, as in 64MiB."),
     "allow_truncated": ("flag", "--allow-truncated", None, "Use the good part of a trace that is cut off."),
     "tx_size": ("size", "--tx-size", "SIZE", "Bytes of user data in a transaction, a multiple of 64 up to 64KiB."),
-    "cores": ("count", "--cores", "N", "Cores, 1 to 64, one program instance each; a trace has one."),
+    "cores": (
+        "count",
+        "--cores",
+        "N",
+        "Cores, 1 to 64, one program instance each; in proofs 1 to 3, which share all lines; a trace has one.",
+    ),
     "leave_out": ("left-out", "--leave-out", "NAME", "Leave an annotation or a step out of the program."),
     "timeline": ("path", "--timeline", "FILE", "Write every stage's events for Perfetto."),
     "by_line": ("flag", "--by-line", None, "Show how long commit waits for each source line of a recorded program."),
@@ -63,7 +68,7 @@ FLAGS: Mapping[str, tuple[str, str, str | None, str]] = {
     "recover_folder": ("path", "--recover-dir", "DIR", "Where the temporary folder for {pool} is created."),
     "mark": ("name", "--mark", "TEXT", "Every store must be durable when the program sets this mark."),
     "wrappers": ("names", "--wrapper", "NAME", "A function that only flushes or fences; repeatable."),
-    "operations": ("count", "--operations", "N", "Most operations of a program, 1 to 12; default 3."),
+    "operations": ("count", "--operations", "N", "Most operations of a program, 1 to 12, on each core; default 3."),
     "lines": ("count", "--lines", "N", "Most lines of a program, 1 to 4; default 2."),
     "steps": (
         "names",

@@ -41,7 +41,10 @@ def listening() -> Iterator[None]:
         handled(defaults, _stop, instead_of=lambda number, handler: handler is defaults[number]),
         _heard_in_finalizers(),
     ):
-        yield
+        try:
+            yield
+        finally:
+            _no_more()
 
 
 @contextmanager
@@ -85,6 +88,13 @@ def _stop(number: int, frame: FrameType | None) -> None:
 def _again() -> None:
     signal.signal(signal.SIGALRM, _stop)
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+
+
+def _no_more() -> None:
+    """What was to be raised again has come too late: the alarm would end the process on its way out."""
+    if signal.getsignal(signal.SIGALRM) is _stop:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 def _must_finish(frame: FrameType | None) -> bool:

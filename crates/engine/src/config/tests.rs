@@ -214,9 +214,9 @@ fn mistakes_in_a_set_quote_it() {
              AES-128 and AES-256",
         ),
         (
-            "counters.minor_bits=8",
-            "set counters.minor_bits=8: counters.minor_bits = 8 must be a whole number from 1 to 7, because 64 \
-             minors and a 64-bit major share the 64 bytes of a counter block",
+            "counters.minor_bits=15",
+            "set counters.minor_bits=15: counters.minor_bits = 15 must be a whole number from 1 to 14, because \
+             the input of a pad has 14 bits for a minor",
         ),
         (
             "log.transactions=33",

@@ -227,7 +227,8 @@ fn interrupted(name: &str, sets: &[&str]) {
     let base: Arc<dyn BaseImage> = Arc::new(EmptyBase { end: 0 });
     let mut driver = Driver::over(LineSystem::new(&machine, &design, Arc::clone(&base), 1, NoObserver).unwrap());
     let write = |system: &mut LineSystem<NoObserver>, line, token| system.write(system.now(), line, &[7; 64], token);
-    answered(&mut driver, (0..64).map(Line), 4, &NOT, write).unwrap();
+    let lines = 0..u64::from(machine.counters.block_lines.max(64));
+    answered(&mut driver, lines.map(Line), 4, &NOT, write).unwrap();
     while driver.system.controller.snapshot().rsr.is_none() {
         if !driver.advance() {
             driver.send((), |system, token| write(system, Line(5), token));

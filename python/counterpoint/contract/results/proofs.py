@@ -48,7 +48,7 @@ class LengthTally:
     """The programs of one length.
 
     Attributes:
-        operations: number of operations.
+        operations: number of operations, of all cores together.
         programs: number of programs.
         failing: number of programs that break a rule under one of the timings.
         crash_points: number of judged power failures.
@@ -111,7 +111,7 @@ class ProofHost:
     Attributes:
         seconds: wall-clock seconds.
         programs_per_second: programs judged per second, each under all timings.
-        runs_per_second: runs judged per second: one for each program and timing.
+        runs_per_second: runs judged per second.
     """
 
     seconds: float
@@ -133,13 +133,16 @@ class Proof(behaviour.Proof):
             Paths are as they were given.
         holds: whether every rule held in every program; None if the proof was interrupted before it found a program
             that fails.
-        operations: most operations of a program.
+        operations: most operations of a program, on each core.
+        cores: number of cores that share the lines, each with a program of its own.
         forms: the forms whose contracts programs keep to: that of the design, and those that were named.
         steps: the operations that programs have.
         places: the lines that programs have.
         groups: the groups of these lines: a program uses all lines of one of them.
         timings: the timings under which each program was run.
         programs: number of programs.
+        runs: number of runs: of each program, one for each timing, and for several cores one for each order that the
+            timing has.
         failing: number of programs that break a rule under one of the timings.
         crash_points: number of judged power failures.
         nested_points: number of judged power failures during recovery.
@@ -164,12 +167,14 @@ class Proof(behaviour.Proof):
     request: Mapping[str, Any]
     holds: bool | None
     operations: int
+    cores: int
     forms: tuple[str, ...]
     steps: tuple[str, ...]
     places: tuple[PlaceUsed, ...]
     groups: tuple[str, ...]
     timings: tuple[TimingUsed, ...]
     programs: int
+    runs: int
     failing: int
     crash_points: int
     nested_points: int
