@@ -17,7 +17,7 @@ pub(super) fn programs(
     let exchanges = exchanges(group);
     let mut cores = Vec::with_capacity(space.cores);
     for lengths in shares(length, space.cores, space.operations) {
-        choose(space, &by_length, &lengths, &mut cores, &mut |cores| {
+        choose(&by_length, &lengths, &mut cores, &mut |cores| {
             let used = |line: &u8| cores.iter().flatten().any(|step| step.kind.has_line() && step.line == *line);
             let whole = !space.has_lines() || group.iter().all(used);
             if whole && contract::ends_together(cores) && is_first(cores, &exchanges) {
@@ -71,7 +71,6 @@ fn shares(length: usize, cores: usize, most: usize) -> Vec<Vec<usize>> {
 
 /// Gives each core a sequence of its length.
 fn choose(
-    space: &Space,
     by_length: &[Vec<Vec<Step>>],
     lengths: &[usize],
     cores: &mut Vec<Vec<Step>>,
@@ -84,7 +83,7 @@ fn choose(
             continue;
         }
         cores.push(steps.clone());
-        choose(space, by_length, lengths, cores, visit)?;
+        choose(by_length, lengths, cores, visit)?;
         cores.pop();
     }
     ControlFlow::Continue(())

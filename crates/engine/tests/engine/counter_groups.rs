@@ -90,9 +90,12 @@ fn attacks_are_found_with_groups_of_every_size() {
     });
 }
 
+/// A done bit that is set: when, the bits of the group then, and whether it is the last.
+type Renewal = (Ps, CounterGroup, GroupMask, bool);
+
 /// The times at which done bits are set.
 #[derive(Default)]
-struct Renewals(Vec<(Ps, CounterGroup, GroupMask, bool)>);
+struct Renewals(Vec<Renewal>);
 
 impl Observer for Renewals {
     fn reencryption(&mut self, now: Ps, group: CounterGroup, _: u64, done: GroupMask, finished: bool) {
@@ -115,7 +118,7 @@ fn secpm(lines: u32) -> Machine {
 }
 
 /// A write of line 0 overflows while `other` is read. The times of both answers, with the renewals.
-fn overflow(lines: u32, other: u64) -> (Ps, Ps, Vec<(Ps, CounterGroup, GroupMask, bool)>) {
+fn overflow(lines: u32, other: u64) -> (Ps, Ps, Vec<Renewal>) {
     let mut system = system(&secpm(lines), "secpm", Renewals::default());
     // The counters of both are in the cache.
     system.read(0, Line(0), 0);

@@ -20,6 +20,9 @@ const LINES: [u8; 2] = [0, 2];
 /// What both lines hold.
 type Durable = [LineBytes; 2];
 
+/// What a step stores: bytes at addresses.
+type Pieces = Vec<(u64, Vec<u8>)>;
+
 /// What a core has executed and other cores do not see yet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Entry {
@@ -64,7 +67,7 @@ struct State {
 }
 
 /// The places and bytes of each storing step of a program, by its number.
-fn stored(program: &Litmus) -> Vec<Vec<(u64, Vec<u8>)>> {
+fn stored(program: &Litmus) -> Vec<Pieces> {
     let evicting = Evicting::of(&preset("small").unwrap());
     let mut all = Vec::new();
     for (steps, mut source) in program.cores.iter().zip(program.sources(ProgramForm::Plain, &evicting)) {
@@ -99,7 +102,7 @@ fn stored(program: &Litmus) -> Vec<Vec<(u64, Vec<u8>)>> {
 /// A program in the model.
 struct Model<'a> {
     program: &'a Litmus,
-    stored: Vec<Vec<(u64, Vec<u8>)>>,
+    stored: Vec<Pieces>,
 }
 
 impl Model<'_> {
@@ -242,7 +245,7 @@ fn left(name: &str, program: &Litmus, set: &[String]) -> BTreeSet<Durable> {
 fn last_stores(program: &Litmus, durable: &Durable) -> [usize; 2] {
     let stored = stored(program);
     [0, 1].map(|line| {
-        let there = |(_, pieces): &(usize, &Vec<(u64, Vec<u8>)>)| {
+        let there = |(_, pieces): &(usize, &Pieces)| {
             pieces.iter().any(|(address, piece)| {
                 let at = (address % 64) as usize;
                 address / 64 == line_of(line).0 && durable[line][at..at + piece.len()] == piece[..]
