@@ -182,43 +182,43 @@ def test_the_users_own_recovery_ends(start: Any, tmp_path: Path) -> None:
     assert code == 128 + signal.SIGHUP
 
 
-def test_a_signal_that_comes_while_garbage_is_collected_stops_all_the_same() -> None:
-    script = """
+def _said_with_a_signal_in_a_finalizer(script: str) -> tuple[str, str]:
+    """What `script` prints, and its errors. It begins with `Late`, of which the end of an object brings SIGTERM."""
+    begin = """
 import os, signal, time
 from counterpoint.system import signals
-class Slow:
+class Late:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.1)
+"""
+    done = subprocess.run([sys.executable, "-c", begin + script], capture_output=True, text=True, check=True)
+    return done.stdout, done.stderr
+
+
+def test_a_signal_that_comes_while_garbage_is_collected_stops_all_the_same() -> None:
+    script = """
 try:
     with signals.listening():
-        one = Slow()
+        one = Late()
         del one
         time.sleep(20)
         print('not stopped')
 except KeyboardInterrupt:
     print(signals.exit_code())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("143\n", "")
+    assert _said_with_a_signal_in_a_finalizer(script) == ("143\n", "")
 
 
 def test_a_signal_that_comes_just_before_the_end_does_not_end_what_follows() -> None:
     script = """
-import os, signal, time
-from counterpoint.system import signals
-class Late:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(0.01)
 with signals.listening():
     one = Late()
     del one
 time.sleep(0.2)
 print(signals.exit_code())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("143\n", "")
+    assert _said_with_a_signal_in_a_finalizer(script) == ("143\n", "")
 
 
 def test_a_signal_that_is_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
