@@ -116,12 +116,12 @@ impl Space {
         &self,
         group: &[u8],
         length: usize,
-        visit: &mut impl FnMut(&Litmus) -> ControlFlow<()>,
+        visit: &mut impl FnMut(Litmus) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         if self.cores > 1 {
             return together::programs(self, group, length, visit);
         }
-        self.sequences(group, length, &mut |steps| visit(&Litmus::of(steps)))
+        self.sequences(group, length, &mut |steps| visit(Litmus::of(steps)))
     }
 
     /// The programs of one core of exactly `length` operations over all lines of `group`, until `visit` breaks.

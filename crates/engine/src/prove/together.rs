@@ -11,7 +11,7 @@ pub(super) fn programs(
     space: &Space,
     group: &[u8],
     length: usize,
-    visit: &mut impl FnMut(&Litmus) -> ControlFlow<()>,
+    visit: &mut impl FnMut(Litmus) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let by_length = sequences(space, group);
     let exchanges = exchanges(group);
@@ -21,7 +21,7 @@ pub(super) fn programs(
             let used = |line: &u8| cores.iter().flatten().any(|step| step.kind.has_line() && step.line == *line);
             let whole = !space.has_lines() || group.iter().all(used);
             if whole && contract::ends_together(cores) && is_first(cores, &exchanges) {
-                visit(&Litmus { cores: cores.to_vec() })
+                visit(Litmus { cores: cores.to_vec() })
             } else {
                 ControlFlow::Continue(())
             }

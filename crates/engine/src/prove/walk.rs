@@ -27,7 +27,7 @@ pub(super) fn walk<T: Send>(
         for group in &space.groups {
             let (mut batch, mut outcome) = (Vec::with_capacity(AT_A_TIME), Ok(()));
             let _ = space.programs(group, length, &mut |program| {
-                batch.push(program.clone());
+                batch.push(program);
                 if batch.len() == AT_A_TIME {
                     outcome = judge_batch(&mut batch);
                 }
