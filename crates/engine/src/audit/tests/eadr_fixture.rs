@@ -34,6 +34,7 @@ pub fn setup(shadow: Option<StampSource>, program: Option<ProgramFacts>) -> Audi
             counters: CounterLayout::Split { minor_bits: 2 },
             valid_flags: false,
             recovery: crate::audit::CounterRecovery::None,
+            words: None,
         }),
         log: None,
         line_atomic: LineAtomicity::Every,
