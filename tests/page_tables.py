@@ -107,7 +107,7 @@ def interruption() -> str:
 
 def flips() -> str:
     """The bits that writes of data lines change, for docs/wear.md."""
-    designs, workloads = ("unencrypted", "xts", "secpm"), ("array", "queue", "hash", "btree", "rbtree")
+    designs, workloads = ("unencrypted", "deuce", "xts", "secpm"), ("array", "queue", "hash", "btree", "rbtree")
     frame = cp.compare(designs, workloads, transactions=500, footprint="16MiB")
     shares = {(row["design"], row["workload"]): row["nvm_data_flip_share"] for row in frame.iter_rows(named=True)}
     rows = [[f"`{design}`", *(f"{100 * shares[design, work]:.1f} %" for work in workloads)] for design in designs]

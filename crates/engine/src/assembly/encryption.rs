@@ -9,6 +9,7 @@ use crate::kernel::{ConfigError, Random, ns_to_ps};
 use crate::layout::{LineTree, LogRegion, MediaLayout, MetadataShape, ShadowRegion, ShadowRegisters, TreeShape};
 use crate::mechanism::bonsai_tree::BonsaiTree;
 use crate::mechanism::counter_tree::{CounterTree, Counting};
+use crate::mechanism::dual_counters::DualCounters;
 use crate::mechanism::line_hash::ShortHash;
 use crate::mechanism::low_bits::LowBits;
 use crate::mechanism::low_bits_blocks::LowBitsBlocks;
@@ -19,8 +20,8 @@ use crate::message::BaseImage;
 use crate::parts::{
     Admit, Choice, Counter, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog,
     LineCipher, LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource,
-    PairedLines, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme, Tree, TreeNodes, TreeScheme, Tweak,
-    WritePath,
+    PairedLines, ReencryptedWords, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme, Tree, TreeNodes,
+    TreeScheme, Tweak, WritePath,
 };
 use crate::recovery::{DirectCodec, IntegrityCodec, LineCodec, SchemeCodec, TreeCodec};
 use std::sync::Arc;
@@ -77,6 +78,12 @@ pub(crate) fn encryption_parts(
     if let Some(tweak) = design.direct {
         pads = Box::new(VersionedLines { pads: data.clone(), lines: xts(machine, tweak, &keys)? });
     }
+    let scheme = parts.scheme(&machine.counters);
+    if parts.words != ReencryptedWords::All {
+        let leads = parts.words != ReencryptedWords::ModifiedInPlace;
+        let shape = (machine.counters.epoch_writes, machine.counters.word_bytes);
+        pads = Box::new(DualCounters::new(data.clone(), scheme.as_ref(), shape, leads));
+    }
     let mut log = None;
     if let Some(part) = design.log {
         let region = log_region(machine, part);
@@ -90,7 +97,6 @@ pub(crate) fn encryption_parts(
             random: Random::stream(seed, "log.initial-vectors"),
         });
     }
-    let scheme = parts.scheme(&machine.counters);
     let integrity = integrity_parts(machine, design, &keys, base.as_ref());
     // With MACs, a line that its counter does not call unwritten must have one, so page re-encryption writes it.
     let valid_flags = !machine.counters.reencrypt_unwritten && integrity.is_none();
@@ -196,6 +202,14 @@ fn room_in_nodes(machine: &Machine, design: &Design) -> Result<(), ConfigError> 
 pub(super) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
     let Some(parts) = design.encryption else { return Ok(()) };
     let scheme = parts.scheme(&machine.counters);
+    if parts.words != ReencryptedWords::All && scheme.global() {
+        return Err(ConfigError(format!(
+            "design '{}' has reencrypted_words = \"{}\", which needs counters of the line's own, because an epoch counts the writes of \
+             a line: take split or per-line counters",
+            design.name,
+            parts.words.name()
+        )));
+    }
     room_for_group(machine, design)?;
     room_for_acceptance(machine, design)?;
     room_in_nodes(machine, design)?;
@@ -268,7 +282,9 @@ pub(crate) fn boot_codec(
     shadow: Option<ShadowRegion>,
 ) -> SchemeCodec {
     let caches = controller::metadata_shape(machine, parts.parts.store, cores);
-    let mut codec = SchemeCodec::new(parts.scheme, parts.pads, base).with_valid_flags(parts.valid_flags);
+    let mut codec = SchemeCodec::new(parts.scheme, parts.pads, base)
+        .with_valid_flags(parts.valid_flags)
+        .with_modified_bits(parts.parts.words != ReencryptedWords::ModifiedVolatile);
     if let Some(region) = shadow {
         codec = codec.with_shadow(region);
     }

@@ -5,7 +5,7 @@
 use super::branch::Branch;
 use super::secrecy::Leak;
 use crate::kernel::Ps;
-use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, Observer};
+use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, MediaUnit, Observer};
 
 /// The leaks of a boot.
 #[derive(Clone, Default)]
@@ -80,8 +80,12 @@ impl Observer for BootWatch<'_> {
     }
 
     fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
-        if let (Some(secrecy), Some(line)) = (&mut self.secrecy, media.as_line())
-            && let Some(leak) = secrecy.persisted(self.crash_event, line, bytes)
+        let line = match media.unit() {
+            MediaUnit::Data(line) | MediaUnit::Modified(line) => line,
+            _ => return,
+        };
+        if let Some(secrecy) = &mut self.secrecy
+            && let Some(leak) = secrecy.stored(self.crash_event, media, bytes)
         {
             self.leaks.0.push((line, leak));
         }

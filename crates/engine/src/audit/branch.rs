@@ -2,13 +2,14 @@
 //! leaves if power is lost again. A future knows every pad that was used before it and keeps its own pads to itself,
 //! because different futures of the same past do not happen together.
 
-use super::counter::CounterCipher;
+use super::counter::{CounterCipher, modified_in};
 use super::hashes::{mix, unit_hash};
 use super::lines::Lines;
 use super::pads::{Earlier, Pads, Use, Way};
-use super::secrecy::{InFlight, Leak, Secrecy, block_of, examine, note_base};
+use super::secrecy::{InFlight, Leak, Secrecy, examine, note_base};
+use super::word_pads::{durable_counters, examine_words, names};
 use crate::layout::ShadowRegion;
-use crate::message::{DrainedWrite, Line, LineBytes, MediaLine};
+use crate::message::{DrainedWrite, Line, LineBytes, MediaLine, MediaUnit};
 use rustc_hash::FxHashMap;
 
 /// What has happened in a future since its past.
@@ -141,12 +142,14 @@ pub(super) struct Branch<'a> {
     loss: &'a Future,
     own: Future,
     around: Surroundings<'a>,
+    /// A line whose words have bits that follow.
+    without_bits: Option<(Line, LineBytes)>,
 }
 
 impl<'a> Branch<'a> {
     /// The future after a power loss.
     pub fn new(past: &'a Secrecy, loss: &'a Future, around: Surroundings<'a>) -> Self {
-        Self { past, loss, own: Future::default(), around }
+        Self { past, loss, own: Future::default(), around, without_bits: None }
     }
 
     /// See [`super::BootWatch::state_hash`]. Where and when a pad was used affects only the wording of reports.
@@ -176,8 +179,41 @@ impl<'a> Branch<'a> {
         self.own.lines.entry(line).or_insert_with(|| InFlight::new(None)).arrived(plaintext);
     }
 
+    /// Handles that the boot stored `media`: a line, or the bits of its words, which follow it.
+    pub fn stored(&mut self, event: u64, media: MediaLine, bytes: &LineBytes) -> Option<Leak> {
+        let cipher = self.around.cipher.filter(|cipher| cipher.words().is_some());
+        match (media.unit(), cipher) {
+            (MediaUnit::Data(line), None) => self.persisted(event, line, bytes),
+            (MediaUnit::Data(line), Some(_)) => {
+                self.without_bits = Some((line, *bytes));
+                None
+            }
+            (MediaUnit::Modified(line), Some(cipher)) => {
+                let (_, stored) = self.without_bits.take().filter(|(other, _)| *other == line)?;
+                self.words_persisted(Earlier { line, event, way: Way::Boot }, (&stored, modified_in(bytes)), cipher)
+            }
+            _ => None,
+        }
+    }
+
+    fn words_persisted(&mut self, at: Earlier, stored: (&LineBytes, u64), cipher: &CounterCipher) -> Option<Leak> {
+        let durable = durable_counters(self.around.lines, at.line);
+        let mut layers = self.layers();
+        layers.note_base(at.line);
+        let Layers { past, loss, own, .. } = &mut layers;
+        let last = past.lines.get(&at.line).and_then(|known| known.counter);
+        let mut in_flight = own.lines.remove(&at.line).unwrap_or_else(|| InFlight::new(None));
+        in_flight.counter = in_flight.counter.or(last);
+        in_flight.written(false);
+        in_flight.program_data = in_flight.current != [0; 64];
+        let mut meet = |pad, user| meet_in(past, *loss, &mut own.pads, pad, user);
+        let leak = examine_words(&mut meet, cipher, at, stored, durable, &mut in_flight);
+        own.lines.insert(at.line, in_flight);
+        leak
+    }
+
     /// Handles that the boot stored `bytes`.
-    pub fn persisted(&mut self, event: u64, line: Line, bytes: &LineBytes) -> Option<Leak> {
+    fn persisted(&mut self, event: u64, line: Line, bytes: &LineBytes) -> Option<Leak> {
         if self.around.is_metadata(line) {
             return None;
         }
@@ -215,10 +251,9 @@ impl<'a> Branch<'a> {
     }
 
     fn used(&self, pad: &LineBytes) -> Option<(usize, Earlier)> {
-        (0..4).find_map(|block| {
-            let value = block_of(pad, block);
+        names(self.around.cipher, pad).find_map(|(block, name)| {
             let pads = [&self.past.pads, &self.loss.pads, &self.own.pads];
-            pads.into_iter().find_map(|pads| pads.get(value)).map(|earlier| (block, earlier.at))
+            pads.into_iter().find_map(|pads| pads.get(name)).map(|earlier| (block, earlier.at))
         })
     }
 }

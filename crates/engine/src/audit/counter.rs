@@ -4,7 +4,7 @@
 
 use super::aes_blocks::{Aes, xor};
 use super::direct::DirectCipher;
-use super::facts::CounterLayout;
+use super::facts::{CounterLayout, WordFacts};
 use crate::layout::Coverage;
 use crate::message::{Line, LineBytes};
 
@@ -26,6 +26,7 @@ pub(super) struct CounterCipher {
     layout: CounterLayout,
     /// What encrypts lines, if their counters are only versions.
     direct: Option<DirectCipher>,
+    words: Option<WordFacts>,
 }
 
 impl CounterCipher {
@@ -43,12 +44,36 @@ impl CounterCipher {
                 assert!(bytes <= 64, "a block of 64 bytes does not hold counters of {bytes} bytes");
             }
         }
-        Self { aes: Aes::new(key), layout, direct: None }
+        Self { aes: Aes::new(key), layout, direct: None, words: None }
     }
 
     /// The same for lines that are encrypted with `direct`, whose counters are only versions.
     pub fn with_versions(self, direct: Option<DirectCipher>) -> Self {
         Self { direct, ..self }
+    }
+
+    /// The same for lines whose words have one of two counters.
+    pub fn with_words(self, words: Option<WordFacts>) -> Self {
+        Self { words, ..self }
+    }
+
+    /// The words of lines, if these have one of two counters.
+    pub fn words(&self) -> Option<WordFacts> {
+        self.words
+    }
+
+    /// The counter with which the epoch of `counter` began.
+    pub fn epoch(&self, counter: AuditedCounter) -> AuditedCounter {
+        let Some(words) = self.words else { return counter };
+        match self.layout {
+            CounterLayout::Split { .. } => AuditedCounter {
+                minor: (u64::from(counter.minor) / words.epoch_writes * words.epoch_writes) as u16,
+                ..counter
+            },
+            CounterLayout::Words { .. } => {
+                AuditedCounter { major: counter.major / words.epoch_writes * words.epoch_writes, ..counter }
+            }
+        }
     }
 
     /// Whether the counters of lines are only versions.
@@ -90,12 +115,24 @@ impl CounterCipher {
         pad
     }
 
-    /// Exclusive-ors `bytes` with the pad: encrypts or decrypts. Where counters are only versions, decrypts.
+    /// Exclusive-ors `bytes` with the pad: encrypts or decrypts. Where counters are only versions, decrypts. Where words have
+    /// one of two counters, no word is modified.
     pub fn apply(&self, line: Line, counter: AuditedCounter, bytes: &LineBytes) -> LineBytes {
         match &self.direct {
             Some(direct) => direct.decrypt(line, bytes),
-            None => xor(bytes, &self.pad(line, counter)),
+            None => xor(bytes, &self.pad(line, self.epoch(counter))),
         }
+    }
+
+    /// The same for a line whose words are modified where a bit of `modified` is set.
+    pub fn apply_words(&self, line: Line, counter: AuditedCounter, bytes: &LineBytes, modified: u64) -> LineBytes {
+        let mut plain = self.apply(line, counter, bytes);
+        let Some(words) = self.words.filter(|_| modified != 0) else { return plain };
+        let leading = self.pad(line, counter);
+        for at in (0..64).filter(|at| modified >> (at / words.bytes) & 1 == 1) {
+            plain[at] = bytes[at] ^ leading[at];
+        }
+        plain
     }
 
     /// The counter of line `index` in a counter block. Split counters are a little-endian 64-bit major counter and the
@@ -122,6 +159,11 @@ impl CounterCipher {
         }
         AuditedCounter { major: word(0), minor: (value & ((1 << bits) - 1)) as u16 }
     }
+}
+
+/// The bits of words in the block that lies beside their line: the first 8 bytes, little-endian.
+pub(super) fn modified_in(block: &LineBytes) -> u64 {
+    block[..8].iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]

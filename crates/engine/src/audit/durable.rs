@@ -12,8 +12,7 @@
 //! What leaves on battery at a power loss replaces what has persisted, until the next power loss is reported: the run
 //! continues as if power had not been lost. A line that left flagged as unencrypted reads as stored.
 
-use super::aes_blocks::xor;
-use super::counter::{AuditedCounter, CounterCipher};
+use super::counter::{AuditedCounter, CounterCipher, modified_in};
 use super::direct::DirectCipher;
 use super::facts::CounterLayout;
 use super::hashes::{mix, unit_hash};
@@ -131,6 +130,11 @@ impl Durable {
                 self.largest = self.largest.max(self.unpack(lines, slot));
                 self.touch_row(lines, slot);
             }
+            MediaUnit::Modified(line) => {
+                let before = self.integrity.insert(media, hash).unwrap_or(0);
+                self.hash ^= before ^ hash;
+                self.modified(lines, line, modified_in(bytes));
+            }
             MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => {
                 self.recovered_otherwise(lines, media, bytes);
                 let before = self.integrity.insert(media, hash).unwrap_or(0);
@@ -157,10 +161,21 @@ impl Durable {
                 (durable.stored, durable.left) = (None, None);
                 self.touch_line(lines, id);
             }
-            (MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_), None) => {
+            (unit, None) => {
                 self.hash ^= self.integrity.remove(&media).unwrap_or(0);
+                if let MediaUnit::Modified(line) = unit {
+                    self.modified(lines, line, 0);
+                }
             }
         }
+    }
+
+    /// The bits of the words of `line` are now `modified`, for a boot if they survive.
+    fn modified(&mut self, lines: &mut Lines, line: Line, modified: u64) {
+        let survive = self.cipher.as_ref().and_then(CounterCipher::words).is_some_and(|words| words.survive);
+        let id = lines.id(line);
+        lines.record_mut(id).durable.modified = if survive { modified } else { 0 };
+        self.touch_line(lines, id);
     }
 
     /// Handles that `media`, a line of bits on the chip, now has these bytes. It persists if such lines survive.
@@ -274,7 +289,7 @@ impl Durable {
             match write.media.unit() {
                 MediaUnit::Data(line) => self.line_left(lines, line, write),
                 MediaUnit::Counter(block) => self.block_left(lines, block, write),
-                MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => {}
+                MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) | MediaUnit::Modified(_) => {}
             }
         }
         let losses = self.losses;
@@ -465,10 +480,10 @@ fn decode(cipher: &CounterCipher, lines: &Lines, id: Id, valid_flags: bool) -> L
         return [0; 64];
     }
     match (record.durable.found(), lines.base(line)) {
-        (Some(stored), _) => cipher.apply(line, counter, stored),
+        (Some(stored), _) => cipher.apply_words(line, counter, stored, record.durable.modified),
         // A populated line that the run did not write is stored with its first counter.
         (None, Some(base)) if counter == cipher.base() || cipher.is_direct() => *base,
-        (None, Some(base)) => cipher.apply(line, counter, &xor(base, &cipher.pad(line, cipher.base()))),
+        (None, Some(base)) => cipher.apply(line, counter, &cipher.apply(line, cipher.base(), base)),
         (None, None) if valid_flags => [0; 64],
         (None, None) => cipher.apply(line, counter, &[0; 64]),
     }

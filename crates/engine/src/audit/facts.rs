@@ -51,6 +51,20 @@ pub struct CipherFacts {
     pub valid_flags: bool,
     /// How a boot recovers counters that were only in the counter cache.
     pub recovery: CounterRecovery,
+    /// The words of lines, if a line has words with the counter that its epoch began with.
+    pub words: Option<WordFacts>,
+}
+
+/// What an auditor must know about lines whose words have one of two counters, as a bit of each word says: that of the line, or
+/// that with which the line's epoch began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WordFacts {
+    /// Writes of a line in an epoch, a power of two: an epoch begins when the counter is a multiple.
+    pub epoch_writes: u64,
+    /// Bytes of a word.
+    pub bytes: usize,
+    /// Whether the bits survive a loss of power.
+    pub survive: bool,
 }
 
 /// What an auditor must know about lines that are encrypted without counters: the keys of data and of tweaks, each of 16 or 32

@@ -51,6 +51,8 @@ pub(super) struct DurableLine {
     pub plain: LineBytes,
     /// The bytes on the media or in the persistence domain; `None` if the run has not written the line.
     pub stored: Option<LineBytes>,
+    /// The bits of its words, if these have one of two counters and the bits survive.
+    pub modified: u64,
     /// What replaces those bytes if power is lost now.
     pub left: Option<Left>,
     /// The event in which the bytes persisted.
@@ -61,7 +63,7 @@ pub(super) struct DurableLine {
 
 impl DurableLine {
     pub fn new(plain: LineBytes) -> Self {
-        Self { plain, stored: None, left: None, persisted_at: None, hash: 0, stale: false }
+        Self { plain, stored: None, modified: 0, left: None, persisted_at: None, hash: 0, stale: false }
     }
 
     /// The bytes that a boot finds; `None` if they are from before the run.

@@ -45,11 +45,12 @@ pub(crate) mod tests;
 mod transaction;
 mod view;
 mod violation;
+mod word_pads;
 
 pub use boot::BootWatch;
 pub use facts::{
     AuditSetup, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, DrainFacts, LogFacts,
-    LowBitsFacts, ProgramFacts, TrialFacts,
+    LowBitsFacts, ProgramFacts, TrialFacts, WordFacts,
 };
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub use line_record::LineView;
@@ -101,6 +102,8 @@ pub struct Auditor {
     lost_after: Option<u64>,
     /// The leaks of the last watched boot, as those of the power loss.
     boot_leaks: Vec<(Line, Leak)>,
+    /// A line that has persisted in the event that is not over, and whose words have bits that follow.
+    without_bits: Option<(Line, LineBytes)>,
     /// What leaks in the event that is not over, and whether it counts.
     run_leaks: Vec<(Line, Leak)>,
     counts_leaks: bool,
@@ -126,7 +129,9 @@ impl Auditor {
         let valid_flags = setup.cipher.as_ref().is_some_and(|facts| facts.valid_flags);
         let recovery = setup.cipher.as_ref().map(|facts| facts.recovery.clone()).unwrap_or_default();
         let direct = || setup.direct.as_ref().map(DirectCipher::new);
-        let cipher = setup.cipher.map(|facts| CounterCipher::new(&facts.key, facts.counters).with_versions(direct()));
+        let cipher = setup.cipher.map(|facts| {
+            CounterCipher::new(&facts.key, facts.counters).with_versions(direct()).with_words(facts.words)
+        });
         let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
         let hardware_logged = setup.log.is_some();
         let coverage = cipher.as_ref().map_or(Coverage::PAGE, CounterCipher::coverage);
@@ -151,6 +156,7 @@ impl Auditor {
             registers: 0,
             lost_after: None,
             boot_leaks: Vec::new(),
+            without_bits: None,
             run_leaks: Vec::new(),
             counts_leaks: true,
             left_out: None,

@@ -13,10 +13,11 @@
 //! is among them, and sound: a pad computed with a wrong plaintext is the true pad exclusive-or a difference of
 //! plaintexts, and equals another pad only if the true pads are related, which for AES means equal.
 
-use super::counter::CounterCipher;
+use super::counter::{AuditedCounter, CounterCipher};
 use super::line_record::Status;
 use super::pads::{Earlier, Pads, Use, Way};
 use super::violation::Rule;
+use super::word_pads;
 use crate::message::{Line, LineBytes};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::VecDeque;
@@ -62,6 +63,8 @@ pub(super) struct InFlight {
     pub program_data: bool,
     /// Whether the pad of the populated base has been noted.
     pub base_used: bool,
+    /// The counter that the line was last seen to be encrypted with, where that is looked for.
+    pub counter: Option<AuditedCounter>,
     pub pending: VecDeque<LineBytes>,
 }
 
@@ -71,6 +74,7 @@ impl InFlight {
             current: base.copied().unwrap_or([0; 64]),
             program_data: base.is_some(),
             base_used: false,
+            counter: None,
             pending: VecDeque::new(),
         }
     }
@@ -87,6 +91,14 @@ impl InFlight {
         self.pending.push_back(*plaintext);
         self.program_data = true;
     }
+
+    /// Handles that the oldest of them has persisted. What a page re-encryption writes is reported before the done bit is set: it
+    /// is the old plaintext with the new counter, and a write waits behind it.
+    pub fn written(&mut self, by_reencryption: bool) {
+        if !by_reencryption && let Some(plaintext) = self.pending.pop_front() {
+            self.current = plaintext;
+        }
+    }
 }
 
 /// Checks what leaves the chip.
@@ -98,7 +110,7 @@ pub(super) struct Secrecy {
     places: Option<Pads>,
     /// Ciphertexts that persisted and have not crossed the bus yet: they need not be checked twice.
     persisted: FxHashSet<u64>,
-    status: Option<Status>,
+    pub status: Option<Status>,
 }
 
 impl Secrecy {
@@ -139,11 +151,7 @@ impl Secrecy {
             examine(&mut meet, at, bytes, in_flight.plaintexts(), in_flight.program_data)
         });
         let being_reencrypted = self.status.is_some_and(|status| status.awaits(line));
-        // Reported before the done bit is set, so this is the old plaintext with the new counter: a write waits behind
-        // it.
-        if !being_reencrypted && let Some(plaintext) = in_flight.pending.pop_front() {
-            in_flight.current = plaintext;
-        }
+        in_flight.written(being_reencrypted);
         leak.flatten().or_else(|| self.twice(Earlier { line, event, way: Way::Run }, bytes))
     }
 
@@ -180,6 +188,10 @@ pub(super) fn note_base(
         return;
     }
     let at = Earlier { line, event: 0, way: Way::Run };
+    if cipher.words().is_some() {
+        let _ = word_pads::meet_words(meet, cipher, at, (cipher.base(), 0), base);
+        return;
+    }
     let _ = examine(meet, at, &cipher.apply(line, cipher.base(), base), [base].into_iter(), true);
 }
 
@@ -207,6 +219,14 @@ pub(super) fn examine<'a>(
         }
     }
     leak
+}
+
+/// The first block of `bytes` that equals the program's plaintext at its place.
+pub(super) fn plain_block<'a>(
+    bytes: &LineBytes,
+    plaintexts: impl Iterator<Item = &'a LineBytes> + Clone,
+) -> Option<usize> {
+    (0..4).find(|&block| plaintexts.clone().any(|plaintext| block_of(bytes, block) == block_of(plaintext, block)))
 }
 
 pub(super) fn block_of(bytes: &LineBytes, block: usize) -> u128 {

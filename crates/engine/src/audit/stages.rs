@@ -210,7 +210,7 @@ impl Stages {
                     }
                 }
             }
-            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => {}
+            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) | MediaUnit::Modified(_) => {}
         }
     }
 
@@ -322,7 +322,9 @@ impl Watched {
                 || arrived.is_some_and(|arrived| arrived.contains(bytes))
         };
         let effective = lines.cell(record.line).map_or(AuditedCounter::NEVER, |cell| cell.effective);
-        let decrypted = |counter| Reading { content: cipher.apply(record.line, counter, stored), counter };
+        let modified = record.durable.modified;
+        let decrypted =
+            |counter| Reading { content: cipher.apply_words(record.line, counter, stored, modified), counter };
         let counter = if effective != AuditedCounter::NEVER && known(&record.durable.plain) {
             Some(effective)
         } else {

@@ -1,10 +1,13 @@
 //! How the auditors handle each report of a stage.
 
 use super::Auditor;
+use super::counter::{CounterCipher, modified_in};
 use super::event_log::Note;
 use super::line_record::Status;
+use super::pads::{Earlier, Way};
+use super::word_pads::durable_counters;
 use crate::kernel::Ps;
-use crate::message::{CoreId, CounterGroup, GroupMask, Line, LineBytes, MediaLine, Observer};
+use crate::message::{CoreId, CounterGroup, GroupMask, Line, LineBytes, MediaLine, MediaUnit, Observer};
 
 impl Observer for Auditor {
     fn stored(&mut self, _now: Ps, core: CoreId, line: Line, offset: usize, data: &[u8]) {
@@ -80,6 +83,9 @@ impl Observer for Auditor {
         if let Some(stages) = &mut self.stages {
             stages.media_changed(&self.lines, media);
         }
+        if self.durable.cipher().is_some_and(|cipher| cipher.words().is_some()) {
+            return self.words_persisted(media, bytes);
+        }
         let secret = self.is_secret(media);
         if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret) {
             let leak = secrecy.persisted(event, line, bytes, self.lines.base(line), self.durable.cipher());
@@ -108,7 +114,11 @@ impl Observer for Auditor {
         self.durable.written(&mut self.lines, media, bytes);
         let secret = self.is_secret(media);
         if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret) {
-            let leak = secrecy.crossed(self.events + 1, line, bytes, self.lines.base(line));
+            let base = self.lines.base(line);
+            let leak = match self.durable.cipher().and_then(CounterCipher::words) {
+                Some(_) => secrecy.words_crossed(Earlier { line, event: self.events + 1, way: Way::Run }, bytes, base),
+                None => secrecy.crossed(self.events + 1, line, bytes, base),
+            };
             self.run_leaks.extend(leak.map(|leak| (line, leak)));
         }
     }
@@ -151,5 +161,24 @@ impl Observer for Auditor {
         if !self.run_leaks.is_empty() {
             self.report_run_leaks();
         }
+    }
+}
+
+impl Auditor {
+    /// A line persists before the bits of its words, in the same event.
+    fn words_persisted(&mut self, media: MediaLine, bytes: &LineBytes) {
+        if let Some(line) = media.as_line() {
+            self.without_bits = Some((line, *bytes));
+        }
+        let MediaUnit::Modified(line) = media.unit() else { return };
+        let stored = self.without_bits.take().filter(|(other, _)| *other == line);
+        let (Some(secrecy), Some(cipher), Some((_, stored))) = (&mut self.secrecy, self.durable.cipher(), stored)
+        else {
+            return;
+        };
+        let at = Earlier { line, event: self.events + 1, way: Way::Run };
+        let (stored, durable) = ((&stored, modified_in(bytes)), durable_counters(&self.lines, line));
+        let leak = secrecy.words_persisted(at, stored, self.lines.base(line), cipher, durable);
+        self.run_leaks.extend(leak.map(|leak| (line, leak)));
     }
 }

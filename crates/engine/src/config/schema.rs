@@ -440,6 +440,13 @@ pub struct Counters {
     /// line has a valid flag on the media, which shows such lines to re-encryption and to a boot; else a boot knows them by
     /// the counter 0. Decision: true, no paper has such flags.
     pub reencrypt_unwritten: bool,
+    /// Writes of a line in an epoch, for designs that encrypt only modified words anew (DEUCE: 32).
+    #[schemars(extend("enum" = [8, 16, 32, 64, 128],
+        "x-because" = "an epoch begins when the lowest bits of the line's counter are zero"))]
+    pub epoch_writes: u32,
+    /// Bytes of a word, for designs that encrypt only modified words anew (DEUCE: 2).
+    #[schemars(extend("enum" = [1, 2, 4, 8], "x-because" = "a line has whole words, each with a bit beside it"))]
+    pub word_bytes: u32,
     /// What happens to the global counter's register at power loss. The paper does not say: decision `adr`. The other
     /// values exist so that the auditors can test them.
     pub global_register: GlobalRegister,

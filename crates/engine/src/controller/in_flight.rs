@@ -82,12 +82,25 @@ pub(super) enum Stage {
     AwaitsCircuit,
     /// Its counter has been incremented; circuit `circuit` makes its pad.
     Encrypting,
+    /// Its pads are ready; it waits for the line that is in memory, with which its words are compared.
+    Comparing,
     /// It is encrypted; it waits for its MAC and for its way up the integrity tree.
     Authenticating,
     /// It is encrypted and waits for slots.
     ClaimsEntry,
     /// Its data is queued in `entry` with the ready bit clear; it waits for its counter block to be queued.
     Unready,
+}
+
+/// What a write needs of the line that is in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Compared {
+    /// Nothing, or what is on the chip.
+    Nothing,
+    /// The line, for which a bank has been asked.
+    Asked,
+    /// The line, which comes at this time.
+    At(Ps),
 }
 
 /// A write that is not in the queue yet.
@@ -125,6 +138,10 @@ pub(super) struct Write {
     pub counter_admitted: bool,
     /// Number of lines of MACs and tree nodes that it waits for.
     pub awaits: u8,
+    /// What it needs of the line that is in memory.
+    pub compares: Compared,
+    /// Which words have been modified since the line's epoch began, if that decides which are encrypted anew.
+    pub modified: u64,
     /// Whether it was accepted before it is encrypted: then it is durable, and has an entry of the queue.
     pub accepted: bool,
 }
@@ -151,6 +168,8 @@ impl Write {
             owes_counter: false,
             counter_admitted: false,
             awaits: 0,
+            compares: Compared::Nothing,
+            modified: 0,
             accepted: false,
         }
     }
@@ -174,6 +193,8 @@ pub(super) struct Read {
     /// When its counter is known, and when its MAC is, if that does not come with the line. For reads that are checked.
     pub counter_at: Option<Ps>,
     pub mac_at: Option<Ps>,
+    /// Number of pads that it needs.
+    pub pads: u8,
     /// Whether its MAC is checked.
     pub checked: bool,
     /// Whether the line was never written: then there is nothing to decrypt.
@@ -191,13 +212,15 @@ pub(super) enum BankRead {
     Counter(u32, CounterBlock),
     /// The line of MACs or tree node of the fetch in this slot.
     Metadata(u32, MediaLine),
+    /// The line that the write in this slot is compared with.
+    Compared(u32, Line),
 }
 
 impl BankRead {
     /// The line or block that is read.
     pub fn media(self) -> MediaLine {
         match self {
-            BankRead::Data(_, line) => MediaLine::data(line),
+            BankRead::Data(_, line) | BankRead::Compared(_, line) => MediaLine::data(line),
             BankRead::Counter(_, id) => MediaLine::counter(id),
             BankRead::Metadata(_, media) => media,
         }

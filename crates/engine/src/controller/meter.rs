@@ -139,9 +139,9 @@ impl Meter {
         }
     }
 
-    /// Counts a pad, or a line in cipher feedback mode, that takes an AES circuit `latency`.
-    pub fn count_pad(&mut self, latency: Ps) {
-        self.stats.pads += 1;
+    /// Counts so many pads, or a line in cipher feedback mode, that take an AES circuit `latency`.
+    pub fn count_pads(&mut self, pads: u8, latency: Ps) {
+        self.stats.pads += u64::from(pads);
         self.stats.aes_busy_ps += latency;
     }
 
@@ -156,7 +156,7 @@ impl Meter {
             MediaUnit::Node(_) => &mut self.stats.tree_writes,
             MediaUnit::Table(_) => &mut self.stats.table_writes,
             MediaUnit::Data(line) if self.in_log(line) => &mut self.stats.log_writes,
-            MediaUnit::Data(_) => &mut self.stats.data_writes,
+            MediaUnit::Data(_) | MediaUnit::Modified(_) => &mut self.stats.data_writes,
         };
         *written += 1;
         self.stats.spared_words += u64::from(LINE_WORDS - entry.words);

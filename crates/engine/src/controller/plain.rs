@@ -94,7 +94,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
             CircuitWaiter::Write(slot) => {
                 let (circuit, entrance) = direct.circuits.occupy(slot);
                 let latency = direct.tweak + direct.circuits.pad;
-                self.memory.meter.count_pad(latency);
+                self.memory.meter.count_pads(1, latency);
                 let write = &mut self.memory.writes[slot];
                 (write.stage, write.circuit) = (Stage::Encrypting, circuit);
                 self.memory.observer.pad(write.line, Circuit::Write(circuit), now, now + latency);
@@ -105,7 +105,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
                 }
             }
             CircuitWaiter::Read(slot) => {
-                let (circuit, occupied) = direct.circuits.occupy_for_read();
+                let (circuit, occupied) = direct.circuits.occupy_for_read(1);
                 self.memory.queue.schedule(now + occupied, ControllerEvent::CircuitFree { circuit });
                 self.decrypt(slot, circuit, now);
             }
@@ -133,7 +133,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
         if circuits.are_shared() {
             return circuits.request(CircuitWaiter::Read(slot));
         }
-        let (circuit, begun) = circuits.read_pad(now);
+        let (circuit, begun) = circuits.read_pad(now, 1);
         self.decrypt(slot, circuit, begun);
     }
 
@@ -143,7 +143,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
         let read = &mut self.memory.reads[slot];
         read.pad_at = Some(begun + latency);
         self.memory.observer.pad(read.line, Circuit::Read(circuit), begun, begun + latency);
-        self.memory.meter.count_pad(latency);
+        self.memory.meter.count_pads(1, latency);
         self.memory.finish_read_if_known(slot);
     }
 

@@ -3,6 +3,7 @@
 use super::encrypted::{Encrypted, EncryptionEngine};
 use super::encryption::counters;
 use super::encryption::newest_copy::View;
+use super::encryption::words::stored_of;
 use super::encryption::writeback::Writebacks;
 use super::in_flight::{Origin, Turn, Write};
 use super::integrity::Integrity;
@@ -23,7 +24,7 @@ use crate::message::{
     Content, ControllerEvent, CounterGroup, DevicePort, Event, Line, LineBytes, MediaLine, MediaOp, MediaUnit,
     MemoryRequest, Observer, OnChipLine,
 };
-use crate::parts::{CounterStore, GroupCommit, LineCipher, PairedLines, WriteQueues};
+use crate::parts::{CounterStore, GroupCommit, LineCipher, PairedLines, Stored, WriteQueues};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -330,17 +331,19 @@ impl Controller {
         }
         let media = MediaLine::data(line);
         let stored = match (self.banks.wpq.newest(media), device.content(media)) {
-            (Some(entry), _) => &entry.bytes,
-            (None, Content::Stored(bytes)) => bytes,
+            (Some(entry), _) => stored_of(entry),
+            (None, Content::Stored(bytes)) => Stored { bytes: *bytes, modified: 0 },
             // Nothing has encrypted the line yet.
             (None, Content::Base(plaintext)) => return *plaintext,
             (None, Content::Never) => return [0; 64],
         };
         let Some(engine) = &self.engine else {
-            return self.direct.as_ref().map_or(*stored, |direct| direct.cipher.decrypt(line, stored));
+            return self.direct.as_ref().map_or(stored.bytes, |direct| direct.cipher.decrypt(line, &stored.bytes));
         };
+        let on_media = self.banks.wpq.newest(media).is_none();
+        let modified = if on_media { engine.modified_on(device, line) } else { stored.modified };
         let view = View { writes: &self.writes, evictions: &self.admission.evictions, wpq: &self.banks.wpq, engine };
-        view.plaintext_of(device, line, stored, renewed_now(queue, engine.rsr.group, line))
+        view.plaintext_of(device, line, &Stored { modified, ..stored }, renewed_now(queue, engine.rsr.group, line))
     }
 
     /// The last write of `line` that reaches the controller at the current time and has not arrived yet.

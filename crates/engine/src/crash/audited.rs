@@ -6,14 +6,14 @@ use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{Job, codec_of, encryption_parts};
 use crate::audit::{
     AuditSetup, Auditor, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, DrainFacts, Ledger,
-    LogFacts, LowBitsFacts, ProgramFacts, TrialFacts, ledger_channel,
+    LogFacts, LowBitsFacts, ProgramFacts, TrialFacts, WordFacts, ledger_channel,
 };
 use crate::cipher::Keys;
 use crate::config::RunConfig;
 use crate::controller::EncryptionParts;
 use crate::kernel::Failure;
 use crate::message::{CoreId, OpSource};
-use crate::parts::{CounterScheme, Design, RecoveryStep, StampSource, Tweak};
+use crate::parts::{CounterScheme, Design, RecoveryStep, ReencryptedWords, StampSource, Tweak};
 use crate::power::Survival;
 use crate::recovery::LineCodec;
 use crate::run::{Bases, Source};
@@ -56,6 +56,11 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
             counters: layout_of(parts.scheme.as_ref(), config.machine.counters.minor_bits),
             valid_flags: parts.valid_flags,
             recovery: counter_recovery(config, design, parts, &survival, &keys),
+            words: (parts.parts.words != ReencryptedWords::All).then(|| WordFacts {
+                epoch_writes: u64::from(config.machine.counters.epoch_writes),
+                bytes: config.machine.counters.word_bytes as usize,
+                survive: parts.parts.words != ReencryptedWords::ModifiedVolatile,
+            }),
         }),
         direct: design.direct.map(|tweak| DirectFacts {
             key: keys.data[..key_bytes].to_vec(),

@@ -173,6 +173,7 @@ impl Recorder {
             }
             MediaUnit::Counter(block) => self.layout.coverage.line(block, 0),
             MediaUnit::Mac(block) => self.layout.macs.and_then(|macs| macs.lines(block).next()).unwrap_or_default(),
+            MediaUnit::Modified(line) => line,
             MediaUnit::Node(_) | MediaUnit::Table(_) => Line::default(),
         };
         let mark = self.add(self.cores + stage, kind)?;
@@ -283,6 +284,7 @@ impl Observer for Recorder {
             MediaUnit::Mac(_) => "MAC persists",
             MediaUnit::Node(_) => "tree persists",
             MediaUnit::Table(_) => "table persists",
+            MediaUnit::Modified(_) => "modified bits persist",
         };
         let is_data = matches!(media.unit(), MediaUnit::Data(_));
         if let Some(mark) = self.stage(WPQ, kind, media).filter(|_| is_data) {
@@ -304,6 +306,7 @@ impl Observer for Recorder {
             MediaUnit::Mac(_) => "MAC leaves",
             MediaUnit::Node(_) => "tree leaves",
             MediaUnit::Table(_) => "table leaves",
+            MediaUnit::Modified(_) => "modified bits leave",
         };
         self.stage(WPQ, kind, media);
     }

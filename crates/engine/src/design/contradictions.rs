@@ -3,8 +3,9 @@
 use super::draft::Draft;
 use crate::parts::{
     Admit, CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode,
-    GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowSlots, ShadowTable,
-    StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeRoots, TreeUpdate, WritePath, WriteQueues,
+    GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, ReencryptedWords, RestoreInto, ShadowSlots,
+    ShadowTable, StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeRoots, TreeUpdate, WritePath,
+    WriteQueues,
 };
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
@@ -17,6 +18,7 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
         .or_else(|| accepted_writes(draft))
         .or_else(|| slot_macs(draft))
         .or_else(|| versions(draft))
+        .or_else(|| words(draft))
         .or_else(|| integrity(draft))
         .or_else(|| recovery(draft))
 }
@@ -245,6 +247,38 @@ fn versions(draft: &Draft) -> Option<String> {
     ];
     let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
     Some(format!("encryption = \"versioned-xts\" needs {needed}"))
+}
+
+/// Words with counters of two times: what has no room for their bits, or no line to compare with.
+fn words(draft: &Draft) -> Option<String> {
+    if draft.reencrypted_words == ReencryptedWords::All || !draft.encryption.has_counters() {
+        return None;
+    }
+    let needs = [
+        (
+            draft.encryption == EncryptionMode::CounterMode,
+            "encryption = \"counter-mode\", because words are encrypted with pads",
+        ),
+        (
+            draft.counters != CounterKind::Global,
+            "counters of the line's own, because an epoch counts the writes of a line",
+        ),
+        (
+            draft.counter_store == CounterStore::Region,
+            "counter_store = \"region\", because the bits of words lie beside the line",
+        ),
+        (draft.log == LogMode::None, "log = \"none\", because lines of a hardware log are written whole"),
+        (
+            draft.domain == DomainReach::Adr,
+            "domain = \"adr\", because a battery does not read the lines that words are compared with",
+        ),
+        (
+            draft.integrity == IntegrityMode::None,
+            "integrity = \"none\", because a MAC does not cover the bits of words",
+        ),
+    ];
+    let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
+    Some(format!("reencrypted_words = \"{}\" needs {needed}", draft.reencrypted_words.name()))
 }
 
 /// Parts that need counter mode, with other memory.

@@ -8,9 +8,9 @@ use crate::parts::{
     CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts, DrainPath,
     Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity, LogChains,
     LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac, PairedLines,
-    PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, Registers, RestoreInto, RootUpdate,
-    ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree, TreeLeaves, TreeNodes,
-    TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues, WritebackOrder,
+    PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, ReencryptedWords, Registers, RestoreInto,
+    RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree, TreeLeaves,
+    TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues, WritebackOrder,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has the default of its type.
@@ -38,6 +38,7 @@ pub(super) struct Draft {
     pub append_order: AppendOrder,
     pub counter_coalescing: CounterCoalescing,
     pub minor_reset: MinorReset,
+    pub reencrypted_words: ReencryptedWords,
     pub log: LogMode,
     pub log_layout: LogLayout,
     pub log_write_path: WritePath,
@@ -149,6 +150,7 @@ impl Draft {
             append_order: self.append_order,
             coalescing: self.counter_coalescing,
             minor_reset: self.minor_reset,
+            words: self.reencrypted_words,
         })
     }
 

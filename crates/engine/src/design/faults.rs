@@ -17,9 +17,9 @@ use crate::kernel::ConfigError;
 use crate::parts::{
     Admit, AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate, CounterVerification,
     CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog, LogChains, LogEncryption,
-    LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PersistenceDomain, ProgramForm, RecoveryStep, RegisterName,
-    RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, Tweak, WritePath,
-    WritebackOrder,
+    LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PersistenceDomain, ProgramForm, RecoveryStep, ReencryptedWords,
+    RegisterName, RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, Tweak,
+    WritePath, WritebackOrder,
 };
 
 macro_rules! faults {
@@ -59,6 +59,8 @@ faults! {
     ReadyBit "ready-bit" "The data of a pair is ready when it is queued, whether its counter block is queued or not."
     CounterUpdate "counter-update" "The counter cache takes a new counter when it is incremented, before its data is queued."
     WritebackOrder "writeback-order" "counter_cache_writeback does not wait for earlier writes of the lines whose counters it writes."
+    ModifiedBits "modified-bits" "The bits that say which words of a line are modified do not survive a loss of power."
+    LeadingCounter "leading-counter" "A modified word is encrypted again with the counter that the epoch of its line began with."
     GlobalCounter "global-counter" "The register of the global counter does not survive a loss of power."
     LogMetadata "log-metadata" "The log metadata registers do not survive a loss of power."
     UndoHardwareLog "undo-hardware-log" "The boot does not undo what the hardware logged."
@@ -204,6 +206,12 @@ impl Fault {
                 .or_else(|| turn(&mut parts.write_path, WritePath::SelectiveStopLoss, WritePath::SelectiveReadyPairs)),
             Fault::OldMinors => turn(&mut parts.minor_reset, MinorReset::WithDoneBit, MinorReset::AtOnce),
             Fault::DoneBitWithPair => turn(&mut parts.minor_reset, MinorReset::WithDoneBit, MinorReset::BeforeDoneBit),
+            Fault::ModifiedBits => {
+                turn(&mut parts.words, ReencryptedWords::Modified, ReencryptedWords::ModifiedVolatile)
+            }
+            Fault::LeadingCounter => {
+                turn(&mut parts.words, ReencryptedWords::Modified, ReencryptedWords::ModifiedInPlace)
+            }
             Fault::ReadyBit => {
                 turn(&mut parts.write_path, WritePath::ReadyPairs, WritePath::EarlyPairs).or_else(|| {
                     turn(&mut parts.write_path, WritePath::SelectiveReadyPairs, WritePath::SelectiveEarlyPairs)

@@ -34,7 +34,7 @@ impl LineStates {
                 entry => self.data.get(entry - 1)[line.index_in_page()],
             },
             MediaUnit::Counter(block) => self.counters.get(block.0),
-            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => {
+            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) | MediaUnit::Modified(_) => {
                 self.integrity.get(&media).copied().unwrap_or_default()
             }
         }
@@ -51,7 +51,9 @@ impl LineStates {
                 &mut self.data.get_mut(*entry - 1)[line.index_in_page()]
             }
             MediaUnit::Counter(block) => self.counters.get_mut(block.0),
-            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => self.integrity.entry(media).or_default(),
+            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) | MediaUnit::Modified(_) => {
+                self.integrity.entry(media).or_default()
+            }
         }
     }
 
@@ -65,7 +67,7 @@ impl LineStates {
                 }
             }
             MediaUnit::Counter(block) => self.counters.prefetch(block.0),
-            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => {}
+            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) | MediaUnit::Modified(_) => {}
         }
     }
 

@@ -62,7 +62,7 @@ impl Mapping {
     /// The exact place of `media`.
     pub fn place(&self, media: MediaLine) -> Place {
         match media.unit() {
-            MediaUnit::Data(line) => self.in_page(line.page(), line.index_in_page() as u64),
+            MediaUnit::Data(line) | MediaUnit::Modified(line) => self.in_page(line.page(), line.index_in_page() as u64),
             MediaUnit::Counter(block) => self.counter_block(block),
             MediaUnit::Mac(block) => self.mac_block(block),
             MediaUnit::Node(node) => self.in_tree_region(self.tree().number(node)),

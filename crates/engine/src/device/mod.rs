@@ -444,7 +444,7 @@ impl DevicePort for Device {
             ),
         };
         let of_kind = match media.unit() {
-            MediaUnit::Data(_) => data,
+            MediaUnit::Data(_) | MediaUnit::Modified(_) => data,
             MediaUnit::Counter(_) => counter,
             MediaUnit::Mac(_) => mac,
             MediaUnit::Node(_) => tree,
@@ -480,7 +480,7 @@ impl DevicePort for Device {
         }
         let flipped = u64::from(self.image.store(media, bytes));
         self.stats.flipped_bits += flipped;
-        if media.as_line().is_some() {
+        if matches!(media.unit(), MediaUnit::Data(_) | MediaUnit::Modified(_)) {
             self.stats.flipped_data_bits += flipped;
         }
         let energy = self.energy.of_flips(flipped);

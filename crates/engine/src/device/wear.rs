@@ -27,7 +27,7 @@ impl MostWrites {
     /// Takes note that `media` was written for the time `writes`.
     pub(super) fn note(&mut self, media: MediaLine, writes: u32) {
         let most = match media.unit() {
-            MediaUnit::Data(_) => &mut self.data,
+            MediaUnit::Data(_) | MediaUnit::Modified(_) => &mut self.data,
             MediaUnit::Counter(_) => &mut self.counter,
             MediaUnit::Mac(_) => &mut self.mac,
             MediaUnit::Node(_) => &mut self.tree,

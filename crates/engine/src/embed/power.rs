@@ -138,7 +138,7 @@ impl Memory {
 fn encrypt_base(device: &mut Device, codec: &dyn LineCodec) {
     let written = |(media, _): (MediaLine, &LineBytes)| match media.unit() {
         MediaUnit::Counter(block) => Some(block),
-        MediaUnit::Data(_) | MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => None,
+        _ => None,
     };
     let blocks: Vec<_> = device.image().iter_stored().filter_map(written).collect();
     for block in blocks {
@@ -146,7 +146,7 @@ fn encrypt_base(device: &mut Device, codec: &dyn LineCodec) {
         for line in codec.coverage().lines_of(block) {
             let media = MediaLine::data(line);
             if let Content::Base(plaintext) = device.content(media) {
-                let ciphertext = codec.encrypt(line, plaintext, &first);
+                let ciphertext = codec.encrypt_first(line, plaintext, &first);
                 device.materialise(media, &ciphertext);
             }
         }

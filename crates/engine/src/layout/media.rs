@@ -74,6 +74,8 @@ pub struct MediaLayout {
     pub macs: Option<MacLayout>,
     /// The integrity tree over counter blocks; `None` if there is none.
     pub tree: Option<TreeShape>,
+    /// Bytes of modified bits that lie beside each line and move with it.
+    pub modified_bytes: u64,
 }
 
 /// Where the MACs of data lines are on the media.
@@ -118,8 +120,14 @@ impl MacLayout {
 
 impl MediaLayout {
     /// Memory without counters. It reserves the same space for counters as every other layout.
-    pub const PLAIN: MediaLayout =
-        MediaLayout { coverage: Coverage::PAGE, inline: false, cross_bank: false, macs: None, tree: None };
+    pub const PLAIN: MediaLayout = MediaLayout {
+        coverage: Coverage::PAGE,
+        inline: false,
+        cross_bank: false,
+        macs: None,
+        tree: None,
+        modified_bytes: 0,
+    };
 
     /// Whether `media` has no access and no entry of its own, because it is stored beside its line.
     pub fn moves_with_line(self, media: MediaLine) -> bool {
@@ -127,12 +135,15 @@ impl MediaLayout {
             MediaUnit::Data(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => false,
             MediaUnit::Counter(_) => self.inline,
             MediaUnit::Mac(_) => self.macs.is_some_and(MacLayout::beside),
+            MediaUnit::Modified(_) => true,
         }
     }
 
-    /// Bytes that one access moves: a line, and its 8-byte counter and its MAC if these are stored beside it.
+    /// Bytes that one access moves: a line, and its 8-byte counter, its MAC and its modified bits if these are stored beside
+    /// it.
     pub fn transfer_bytes(self) -> u64 {
-        LINE_BYTES + if self.inline { 8 } else { 0 } + self.macs.map_or(0, |macs| macs.beside_bytes)
+        let beside = self.macs.map_or(0, |macs| macs.beside_bytes) + self.modified_bytes;
+        LINE_BYTES + if self.inline { 8 } else { 0 } + beside
     }
 }
 

@@ -22,7 +22,7 @@ impl TreePlace {
         match media.unit() {
             MediaUnit::Counter(block) => Some(Self::leaf(block)),
             MediaUnit::Node(node) => Some(node.into()),
-            MediaUnit::Data(_) | MediaUnit::Mac(_) | MediaUnit::Table(_) => None,
+            MediaUnit::Data(_) | MediaUnit::Mac(_) | MediaUnit::Table(_) | MediaUnit::Modified(_) => None,
         }
     }
 

@@ -7,6 +7,7 @@
 use super::history::LineHistory;
 use super::space::Reading;
 use crate::message::{BaseImage, Content, Line, LineBytes, MediaLine};
+use crate::parts::Stored;
 use crate::recovery::{LineCodec, Media};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 /// What the media hold for one line.
 pub(crate) struct Encoded {
     /// The ciphertext; `None` for that from before the run.
-    pub ciphertext: Option<LineBytes>,
+    pub ciphertext: Option<Stored>,
     /// How often the line's counter was incremented in the block on the media.
     pub increments: u32,
 }
@@ -40,7 +41,7 @@ impl Encoder<'_> {
         let plaintext = &of.version(version).bytes;
         let written = version > 0 || of.covered_at.is_some();
         let Some(codec) = self.codec else {
-            return Encoded { ciphertext: written.then_some(*plaintext), increments: 0 };
+            return Encoded { ciphertext: written.then_some(Stored::whole(*plaintext)), increments: 0 };
         };
         let (of_data, increments) = match (written, reading) {
             (false, Reading::CounterAhead) => (0, 1),
@@ -62,9 +63,9 @@ impl Encoder<'_> {
     }
 
     /// The ciphertext of `line` from before the run.
-    fn before(&self, codec: &dyn LineCodec, line: Line) -> LineBytes {
-        let plaintext = self.base.line(line);
-        plaintext.map_or([0; 64], |plaintext| codec.encrypt(line, plaintext, &self.block_of(codec, line, 0)))
+    fn before(&self, codec: &dyn LineCodec, line: Line) -> Stored {
+        let first = |plaintext| codec.encrypt_first(line, plaintext, &self.block_of(codec, line, 0));
+        Stored::whole(self.base.line(line).map_or([0; 64], first))
     }
 }
 
@@ -90,7 +91,10 @@ impl StateImage {
         for (line, encoded) in lines {
             image.register = image.register.max(16 + 4 * line.0 + 4);
             if let Some(ciphertext) = encoded.ciphertext {
-                image.stored.insert(MediaLine::data(line), ciphertext);
+                image.stored.insert(MediaLine::data(line), ciphertext.bytes);
+                if encoder.codec.is_some_and(|codec| codec.keeps_modified()) {
+                    image.stored.insert(MediaLine::modified(line), Stored::block_of(ciphertext.modified));
+                }
             }
             if let Some(codec) = encoder.codec {
                 let block = codec.coverage().block(line);

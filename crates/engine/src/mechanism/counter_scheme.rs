@@ -7,7 +7,9 @@ use super::wide_counters::WideCounters;
 use crate::config::{CounterOrganisation, Counters, Geometry, Integrity, MacPlacement, Machine};
 use crate::layout::{Coverage, MacLayout, MediaLayout, TreeShape};
 use crate::message::LINES_PER_PAGE;
-use crate::parts::{CounterBank, CounterKind, CounterPart, CounterScheme, CounterStore, Design, Encryption};
+use crate::parts::{
+    CounterBank, CounterKind, CounterPart, CounterScheme, CounterStore, Design, Encryption, ReencryptedWords,
+};
 
 impl Encryption {
     /// The counter scheme on a machine with the settings `counters`.
@@ -61,6 +63,11 @@ impl Design {
                 let lines = Geometry::of(machine).data_pages * LINES_PER_PAGE;
                 TreeShape::new((lines / coverage.lines() as u64).max(1), machine.integrity.tree_arity)
             }),
+            modified_bytes: match encryption.words {
+                ReencryptedWords::Modified => u64::from(64 / machine.counters.word_bytes).div_ceil(8),
+                // They have no bits, or have them on the chip.
+                _ => 0,
+            },
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod bonsai_tree;
 mod counter_scheme;
 pub mod counter_tree;
 pub mod drain;
+pub mod dual_counters;
 mod first_blocks;
 pub mod global_counters;
 pub mod line_counters;

@@ -131,8 +131,8 @@ pub struct TreeNode {
 }
 
 /// A unit on the media, 64 bytes: a data line, a counter block, a line of MACs, a node of the integrity tree or a line of the
-/// shadow table. A
-/// counter or a MAC that is stored beside its line is also a unit here, of which only its own bytes exist.
+/// shadow table. A counter, a MAC or modified bits that are stored beside their line are also a unit here, of which only their
+/// own bytes exist.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct MediaLine(u64);
 
@@ -149,6 +149,8 @@ pub enum MediaUnit {
     Node(TreeNode),
     /// A line of the shadow table, by number.
     Table(u64),
+    /// The modified bits of a line, which lie beside it.
+    Modified(Line),
 }
 
 /// The bit that all kinds but data have.
@@ -158,6 +160,8 @@ const COUNTER: u64 = 0b100;
 const MAC: u64 = 0b101;
 const NODE: u64 = 0b110;
 const TABLE: u64 = 0b111;
+/// The bit that modified bits have and MACs do not.
+const MODIFIED_FLAG: u64 = 1 << 60;
 const LEVEL_SHIFT: u32 = 56;
 const LEVEL_MASK: u64 = (1 << (KIND_SHIFT - LEVEL_SHIFT)) - 1;
 const NUMBER_MASK: u64 = (1 << KIND_SHIFT) - 1;
@@ -177,6 +181,10 @@ impl MediaLine {
     pub fn mac(block: MacBlock) -> Self {
         MediaLine(block.0 | MAC << KIND_SHIFT)
     }
+    /// The modified bits of `line`.
+    pub fn modified(line: Line) -> Self {
+        MediaLine(line.0 | MODIFIED_FLAG | MAC << KIND_SHIFT)
+    }
     /// The tree node `node`.
     pub fn node(node: TreeNode) -> Self {
         debug_assert!(u64::from(node.level) <= LEVEL_MASK && node.index <= INDEX_MASK);
@@ -194,7 +202,7 @@ impl MediaLine {
     /// is no power of two.
     pub fn cache_set(self, sets: u64) -> u64 {
         let number = match self.unit() {
-            MediaUnit::Data(line) => line.0,
+            MediaUnit::Data(line) | MediaUnit::Modified(line) => line.0,
             MediaUnit::Counter(block) => block.0,
             MediaUnit::Mac(block) => block.0,
             MediaUnit::Table(number) => number,
@@ -203,7 +211,7 @@ impl MediaLine {
         };
         if sets.is_power_of_two() { number & (sets - 1) } else { number % sets }
     }
-    /// The name of its kind: "data", "counter", "MAC", "tree" or "table".
+    /// The name of its kind: "data", "counter", "MAC", "tree", "table" or "modified bits".
     pub fn kind(self) -> &'static str {
         match self.unit() {
             MediaUnit::Data(_) => "data",
@@ -211,6 +219,7 @@ impl MediaLine {
             MediaUnit::Mac(_) => "MAC",
             MediaUnit::Node(_) => "tree",
             MediaUnit::Table(_) => "table",
+            MediaUnit::Modified(_) => "modified bits",
         }
     }
     /// Whether it is anything but a data line.
@@ -225,6 +234,7 @@ impl MediaLine {
     pub fn unit(self) -> MediaUnit {
         match self.0 >> KIND_SHIFT {
             COUNTER => MediaUnit::Counter(CounterBlock(self.0 & NUMBER_MASK)),
+            MAC if self.0 & MODIFIED_FLAG != 0 => MediaUnit::Modified(Line(self.0 & NUMBER_MASK & !MODIFIED_FLAG)),
             MAC => MediaUnit::Mac(MacBlock(self.0 & NUMBER_MASK)),
             NODE => MediaUnit::Node(TreeNode {
                 level: (self.0 >> LEVEL_SHIFT & LEVEL_MASK) as u8,
@@ -259,6 +269,7 @@ mod tests {
                 (MediaLine::mac(MacBlock(number)), MediaUnit::Mac(MacBlock(number))),
                 (MediaLine::node(node), MediaUnit::Node(node)),
                 (MediaLine::table(number), MediaUnit::Table(number)),
+                (MediaLine::modified(Line(number)), MediaUnit::Modified(Line(number))),
             ];
             for (media, unit) in units {
                 prop_assert_eq!(media.unit(), unit);

@@ -1,5 +1,6 @@
 //! Counter mode in the memory controller: which counter a line has, where counters are stored and how each becomes durable.
 
+use super::words::{ReencryptedWords, WordSource};
 use crate::config::Counters;
 use crate::layout::{CipherBlock, Coverage};
 use crate::message::{GroupMask, Line, LineBytes, xor};
@@ -144,6 +145,10 @@ pub trait PadSource: Send + Sync {
     /// Whether lines are encrypted with pads.
     fn makes_pads(&self) -> bool {
         true
+    }
+    /// What encrypts words, if a write does not encrypt all of a line anew.
+    fn words(&self) -> Option<&dyn WordSource> {
+        None
     }
     /// The pad of `line` under `counter`.
     fn pad(&self, line: Line, counter: Counter) -> LineBytes;
@@ -485,4 +490,6 @@ pub struct Encryption {
     pub coalescing: CounterCoalescing,
     /// What page re-encryption does to minor counters.
     pub minor_reset: MinorReset,
+    /// Which words of a line a write encrypts anew.
+    pub words: ReencryptedWords,
 }

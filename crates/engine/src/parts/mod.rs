@@ -6,6 +6,7 @@ mod encryption;
 mod hardware_log;
 mod integrity;
 mod persistence;
+mod words;
 
 use crate::config::Variant;
 use schemars::JsonSchema;
@@ -30,6 +31,7 @@ pub use persistence::{
     DrainPath, Forbidden, MinorUnit, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto,
     ShadowIntegrity, ShadowPads, ShadowSlots, StampSource, StepName,
 };
+pub use words::{ReencryptedWords, Stored, WordSource};
 
 /// What a design guarantees, and so what the auditors check.
 #[derive(Clone, PartialEq, Eq, Debug)]

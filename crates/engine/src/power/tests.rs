@@ -234,7 +234,7 @@ fn dirty_counter_blocks_leave_first_and_the_write_path_reads_them_on_battery() {
     let mut block = rig.codec.base_block(crate::message::CounterBlock(0));
     assert!(rig.codec.increment(Line(1), &mut block, &mut 0));
     held.counters = vec![(crate::message::CounterBlock(0), block)];
-    held.wpq = vec![(MediaLine::data(Line(1)), rig.codec.encrypt(Line(1), &[7; 64], &block))];
+    held.wpq = vec![(MediaLine::data(Line(1)), rig.codec.encrypt(Line(1), &[7; 64], &block).bytes)];
     let drained = rig.loss().strike(held, &rig.memory);
     let media: Vec<MediaLine> = drained.left.iter().map(|write| write.media).collect();
     let counter = MediaLine::counter(crate::message::CounterBlock(0));
@@ -439,7 +439,7 @@ fn page_that_a_battery_began_to_encrypt_anew_is_finished_there() {
         assert!(rig.codec.increment(Line(2), &mut block, &mut 0), "line 2 has its last minor counter");
     }
     held.counters = vec![(crate::message::CounterBlock(0), block)];
-    held.wpq = vec![(MediaLine::data(Line(2)), rig.codec.encrypt(Line(2), &[3; 64], &block))];
+    held.wpq = vec![(MediaLine::data(Line(2)), rig.codec.encrypt(Line(2), &[3; 64], &block).bytes)];
     let drained = loss.strike(held, &rig.memory);
     assert_eq!(drained.snapshot.status, None);
     let anew = drained.left.iter().filter(|write| !write.media.is_counter()).count();

@@ -3,7 +3,7 @@
 use super::{IntegrityCodec, LineCodec, LogCodec, ReencryptionStatus};
 use crate::layout::{Coverage, LogRegion, ShadowRegion};
 use crate::message::{BaseImage, CounterBlock, Line, LineBytes, group_mask};
-use crate::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource};
+use crate::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource, Stored};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub struct SchemeCodec {
     shadow: Option<ShadowRegion>,
     valid_flags: bool,
     integrity: Option<IntegrityCodec>,
+    /// Whether the bits of words survive, if lines have any.
+    modified_survive: bool,
 }
 
 impl SchemeCodec {
@@ -34,6 +36,7 @@ impl SchemeCodec {
             shadow: None,
             valid_flags: false,
             integrity: None,
+            modified_survive: true,
         }
     }
 
@@ -50,6 +53,11 @@ impl SchemeCodec {
     /// Adds a flag to each line on the media that shows whether the line was ever written.
     pub fn with_valid_flags(self, valid_flags: bool) -> Self {
         Self { valid_flags, ..self }
+    }
+
+    /// Says whether the bits of words survive, if lines have any.
+    pub fn with_modified_bits(self, survive: bool) -> Self {
+        Self { modified_survive: survive, ..self }
     }
 
     /// Adds MACs and, if it has one, the tree.
@@ -81,7 +89,7 @@ impl LineCodec for SchemeCodec {
     fn decrypt(
         &self,
         line: Line,
-        ciphertext: &LineBytes,
+        stored: &Stored,
         block: &LineBytes,
         status: Option<&ReencryptionStatus>,
     ) -> LineBytes {
@@ -89,11 +97,30 @@ impl LineCodec for SchemeCodec {
         if counter == Counter::NEVER {
             return [0; 64];
         }
-        self.pads.decrypt(line, counter, ciphertext)
+        match self.pads.words() {
+            Some(words) => words.read(line, counter, stored),
+            None => self.pads.decrypt(line, counter, &stored.bytes),
+        }
     }
 
-    fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
-        self.pads.encrypt(line, self.stored_counter(line, block), plaintext)
+    fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> Stored {
+        let counter = self.stored_counter(line, block);
+        match self.pads.words() {
+            Some(words) => words.whole(line, counter, plaintext),
+            None => Stored::whole(self.pads.encrypt(line, counter, plaintext)),
+        }
+    }
+
+    fn encrypt_first(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
+        let counter = self.stored_counter(line, block);
+        match self.pads.words() {
+            Some(words) => words.first(line, counter, plaintext),
+            None => self.pads.encrypt(line, counter, plaintext),
+        }
+    }
+
+    fn keeps_modified(&self) -> bool {
+        self.modified_survive && self.pads.words().is_some()
     }
 
     fn counter(&self, line: Line, block: &LineBytes, status: Option<&ReencryptionStatus>) -> Counter {
@@ -108,7 +135,7 @@ impl LineCodec for SchemeCodec {
 
     fn first_ciphertext(&self, line: Line) -> Option<LineBytes> {
         let plaintext = self.base.line(line)?;
-        Some(self.encrypt(line, plaintext, &self.base_block(self.coverage().block(line))))
+        Some(self.encrypt_first(line, plaintext, &self.base_block(self.coverage().block(line))))
     }
 
     fn first_mac(&self, line: Line) -> Option<u128> {

@@ -3,7 +3,7 @@
 use super::{LineCodec, ReencryptionStatus};
 use crate::layout::Coverage;
 use crate::message::{BaseImage, CounterBlock, Line, LineBytes};
-use crate::parts::{Counter, LineCipher};
+use crate::parts::{Counter, LineCipher, Stored};
 use std::sync::Arc;
 
 /// Lines that are encrypted without counters. Each has a flag on the media that shows whether it was ever written.
@@ -52,11 +52,11 @@ impl LineCodec for DirectCodec {
     fn decrypt(
         &self,
         line: Line,
-        ciphertext: &LineBytes,
+        stored: &Stored,
         _block: &LineBytes,
         _status: Option<&ReencryptionStatus>,
     ) -> LineBytes {
-        self.cipher.decrypt(line, ciphertext)
+        self.cipher.decrypt(line, &stored.bytes)
     }
 
     fn counter(&self, _line: Line, _block: &LineBytes, _status: Option<&ReencryptionStatus>) -> Counter {
@@ -67,8 +67,8 @@ impl LineCodec for DirectCodec {
         Some(self.cipher.encrypt(line, self.base.line(line)?))
     }
 
-    fn encrypt(&self, line: Line, plaintext: &LineBytes, _block: &LineBytes) -> LineBytes {
-        self.cipher.encrypt(line, plaintext)
+    fn encrypt(&self, line: Line, plaintext: &LineBytes, _block: &LineBytes) -> Stored {
+        Stored::whole(self.cipher.encrypt(line, plaintext))
     }
 
     fn increment(&self, _line: Line, _block: &mut LineBytes, _register: &mut u64) -> bool {

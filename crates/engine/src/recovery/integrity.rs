@@ -166,7 +166,7 @@ impl<'a> MediaWriter<'a> {
     /// The MAC that `line`, as it is stored, has under `counter`.
     fn mac_of(&self, line: Line, counter: Counter, codec: &dyn LineCodec, integrity: &IntegrityCodec) -> u128 {
         self.tally.borrow_mut().work.macs += 1;
-        integrity.mac(line, &self.ciphertext(line, codec), counter)
+        integrity.mac(line, &self.stored(line, codec).bytes, counter)
     }
 
     pub(super) fn stored_mac(&self, line: Line, codec: &dyn LineCodec, integrity: &IntegrityCodec) -> u128 {
@@ -239,7 +239,7 @@ impl<'a> MediaWriter<'a> {
             let place = match media.unit() {
                 MediaUnit::Counter(id) => TreePlace::leaf(id),
                 MediaUnit::Node(node) => TreePlace::from(node),
-                MediaUnit::Data(_) | MediaUnit::Mac(_) | MediaUnit::Table(_) => return,
+                MediaUnit::Data(_) | MediaUnit::Mac(_) | MediaUnit::Table(_) | MediaUnit::Modified(_) => return,
             };
             if place.level == tree.persisted_levels {
                 self.tally.borrow_mut().read(media);

@@ -7,6 +7,7 @@ use super::work::{Tally, Work};
 use super::{Alarm, LineCodec, Media, ReencryptionStatus};
 use crate::layout::TreePlace;
 use crate::message::{Content, CounterGroup, Line, LineBytes, MediaLine, Observer};
+use crate::parts::Stored;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -156,14 +157,14 @@ impl<'a> MediaWriter<'a> {
             return [0; 64];
         }
         let block = self.block(line, codec);
-        codec.decrypt(line, &self.ciphertext(line, codec), &block, status)
+        codec.decrypt(line, &self.stored(line, codec), &block, status)
     }
 
     /// The next step of writing a whole line: data and counter become durable in one step, so pads stay fresh. If a
     /// minor counter overflows, its page is re-encrypted first, which waits for the status register.
     pub fn write_step(&mut self, line: Line, plaintext: &LineBytes, observer: &mut impl Observer) -> WriteStep {
         let Some(codec) = self.codec else {
-            self.persist(line, plaintext, plaintext, None, observer);
+            self.persist(line, plaintext, &Stored::whole(*plaintext), None, observer);
             return WriteStep::Written(line);
         };
         if self.status.is_some_and(|status| status.group.contains(line))
@@ -182,8 +183,8 @@ impl<'a> MediaWriter<'a> {
         let mut block = self.block(line, codec);
         if codec.increment(line, &mut block, &mut self.register) {
             self.tally.get_mut().work.pads += 1;
-            let ciphertext = codec.encrypt(line, plaintext, &block);
-            self.persist(line, plaintext, &ciphertext, Some(&block), observer);
+            let stored = codec.encrypt(line, plaintext, &block);
+            self.persist(line, plaintext, &stored, Some(&block), observer);
             return WriteStep::Written(line);
         }
         if let Some(step) = self.reencryption_step(observer) {
@@ -222,8 +223,8 @@ impl<'a> MediaWriter<'a> {
         let plaintext = self.line(line);
         let mut block = self.block(line, codec);
         codec.renew(line, status.old_major, &mut block);
-        let ciphertext = codec.encrypt(line, &plaintext, &block);
-        self.persist(line, &plaintext, &ciphertext, Some(&block), observer);
+        let stored = codec.encrypt(line, &plaintext, &block);
+        self.persist(line, &plaintext, &stored, Some(&block), observer);
         let done = status.done | 1 << index;
         self.status = Some(ReencryptionStatus { done, ..status });
         observer.reencryption(0, status.group, status.old_major, done, false);
@@ -241,7 +242,7 @@ impl<'a> MediaWriter<'a> {
         std::iter::from_fn(move || {
             let (codec, block, register) = next.as_mut()?;
             let given_out = *register;
-            let pad = codec.increment(line, block, register).then(|| codec.encrypt(line, &[0; 64], block));
+            let pad = codec.increment(line, block, register).then(|| codec.encrypt(line, &[0; 64], block).bytes);
             if *register == given_out {
                 next = None;
             }
@@ -266,7 +267,7 @@ impl<'a> MediaWriter<'a> {
         &mut self,
         line: Line,
         plaintext: &LineBytes,
-        bytes: &LineBytes,
+        stored: &Stored,
         block: Option<&LineBytes>,
         observer: &mut impl Observer,
     ) {
@@ -274,9 +275,14 @@ impl<'a> MediaWriter<'a> {
         if let (Some(codec), Some(block)) = (self.codec.filter(|codec| codec.has_counters()), block) {
             self.put_counter(codec.coverage().block(line), block, observer);
         }
-        self.put(MediaLine::data(line), bytes);
+        self.put(MediaLine::data(line), &stored.bytes);
         self.in_the_clear.remove(&line);
-        observer.persisted(0, MediaLine::data(line), bytes);
+        observer.persisted(0, MediaLine::data(line), &stored.bytes);
+        if self.codec.is_some_and(|codec| codec.keeps_modified()) {
+            let (media, modified) = (MediaLine::modified(line), Stored::block_of(stored.modified));
+            self.put(media, &modified);
+            observer.persisted(0, media, &modified);
+        }
         self.protect(line, observer);
     }
 
@@ -296,12 +302,18 @@ impl<'a> MediaWriter<'a> {
 
     /// The stored bytes of `line`. A populated line that was never written is stored with its first counter.
     #[inline]
-    pub(super) fn ciphertext(&self, line: Line, codec: &dyn LineCodec) -> LineBytes {
-        match self.memory.content(MediaLine::data(line)) {
+    pub(super) fn stored(&self, line: Line, codec: &dyn LineCodec) -> Stored {
+        Stored::whole(match self.memory.content(MediaLine::data(line)) {
+            Content::Stored(bytes) if codec.keeps_modified() => {
+                let modified = Stored::modified_in(self.memory.content(MediaLine::modified(line)).bytes());
+                return Stored { bytes: *bytes, modified };
+            }
             Content::Stored(bytes) => *bytes,
-            Content::Base(plaintext) => codec.encrypt(line, plaintext, &codec.base_block(codec.coverage().block(line))),
+            Content::Base(plaintext) => {
+                codec.encrypt_first(line, plaintext, &codec.base_block(codec.coverage().block(line)))
+            }
             Content::Never => [0; 64],
-        }
+        })
     }
 
     #[inline]

@@ -35,7 +35,7 @@ pub use work::{Lines, Work};
 
 use crate::layout::{Coverage, ShadowRegion};
 use crate::message::{CounterBlock, Line, LineBytes};
-use crate::parts::Counter;
+use crate::parts::{Counter, Stored};
 
 /// The encryption mechanisms of a design, as a boot needs them. Blocks are 64-byte counter blocks as stored on the
 /// media.
@@ -54,13 +54,8 @@ pub trait LineCodec: Sync {
     fn base_block(&self, block: CounterBlock) -> LineBytes;
     /// Decrypts `line` with its counter block and the status register, which has the major counter of its page. A line
     /// whose counter is that of a line never written reads as zero.
-    fn decrypt(
-        &self,
-        line: Line,
-        ciphertext: &LineBytes,
-        block: &LineBytes,
-        status: Option<&ReencryptionStatus>,
-    ) -> LineBytes;
+    fn decrypt(&self, line: Line, stored: &Stored, block: &LineBytes, status: Option<&ReencryptionStatus>)
+    -> LineBytes;
     /// The counter of `line` in `block`; the status register has the major counter of its page.
     fn counter(&self, line: Line, block: &LineBytes, status: Option<&ReencryptionStatus>) -> Counter;
     /// What protects integrity; `None` if nothing does.
@@ -75,8 +70,16 @@ pub trait LineCodec: Sync {
     fn first_mac(&self, _line: Line) -> Option<u128> {
         None
     }
-    /// Encrypts `line` with its counter in `block`. No re-encryption may be in progress.
-    fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes;
+    /// Encrypts all of `line` with its counter in `block`. No re-encryption may be in progress.
+    fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> Stored;
+    /// The ciphertext of `line`, which was populated and not written since, with its counter in `block`.
+    fn encrypt_first(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
+        self.encrypt(line, plaintext, block).bytes
+    }
+    /// Whether bits of words lie beside lines, and survive.
+    fn keeps_modified(&self) -> bool {
+        false
+    }
     /// Gives `line` its next counter in `block`: for global counters, the one after `register`, which is updated.
     /// Returns false, and changes nothing, if a minor counter overflows.
     fn increment(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool;

@@ -29,7 +29,7 @@ impl Lines {
     pub fn of(media: MediaLine, number: u64) -> Self {
         let none = Self::default();
         match media.unit() {
-            MediaUnit::Data(_) => Self { data: number, ..none },
+            MediaUnit::Data(_) | MediaUnit::Modified(_) => Self { data: number, ..none },
             MediaUnit::Counter(_) => Self { counter: number, ..none },
             MediaUnit::Mac(_) => Self { mac: number, ..none },
             MediaUnit::Node(_) => Self { tree: number, ..none },
@@ -40,7 +40,7 @@ impl Lines {
     /// Lines of the kind of `media`.
     pub fn like(&self, media: MediaLine) -> u64 {
         match media.unit() {
-            MediaUnit::Data(_) => self.data,
+            MediaUnit::Data(_) | MediaUnit::Modified(_) => self.data,
             MediaUnit::Counter(_) => self.counter,
             MediaUnit::Mac(_) => self.mac,
             MediaUnit::Node(_) => self.tree,
@@ -135,11 +135,14 @@ impl Tally {
         }
     }
 
-    /// `media` is written; `beside` says that MACs move with their lines.
+    /// `media` is written; `beside` says that MACs move with their lines, as modified bits always do.
     pub fn written(&mut self, media: MediaLine, beside: bool) {
-        if !(beside && matches!(media.unit(), MediaUnit::Mac(_))) {
-            self.work.writes += Lines::of(media, 1);
-        }
+        let moves_with_line = match media.unit() {
+            MediaUnit::Mac(_) => beside,
+            MediaUnit::Modified(_) => true,
+            MediaUnit::Data(_) | MediaUnit::Counter(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => false,
+        };
+        self.work.writes += Lines::of(media, u64::from(!moves_with_line));
     }
 
     fn needs(&mut self, hand: usize, media: MediaLine) {

@@ -98,7 +98,7 @@ impl Timeline {
     /// unit holds, or the number of a tree node in its level.
     fn place(&self, media: MediaLine) -> u64 {
         match media.unit() {
-            MediaUnit::Data(line) => line.address(),
+            MediaUnit::Data(line) | MediaUnit::Modified(line) => line.address(),
             MediaUnit::Counter(block) => self.layout.coverage.line(block, 0).address(),
             MediaUnit::Mac(block) => {
                 self.layout.macs.and_then(|macs| macs.lines(block).next()).map_or(0, Line::address)

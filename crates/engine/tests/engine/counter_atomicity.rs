@@ -245,7 +245,7 @@ impl Observer for Reference {
                     self.counters.insert(line, u64::from_le_bytes(counter.try_into().unwrap()));
                 }
             }
-            MediaUnit::Mac(_) | MediaUnit::Node(_) | MediaUnit::Table(_) => unreachable!("no design here has MACs"),
+            _ => unreachable!("no design here has MACs"),
         }
     }
     fn event_over(&mut self, _: Ps) {

@@ -17,6 +17,7 @@ mod design_files;
 mod direct_encryption;
 mod distinguish;
 mod drain_cost;
+mod dual_counters;
 mod durable_counters;
 mod embed;
 mod embed_copies;

@@ -76,6 +76,8 @@ const ROWS: &[Row] = &[
     with(row(Fault::CwrAddressCheck, "secpm", "array", LOST), NO_OVERFLOW),
     row(Fault::CwrAddressCheck, "secpm", "btree", LOST),
     row(Fault::Tweak, "xts", "array", TWICE),
+    with(row(Fault::ModifiedBits, "deuce", "array", LOST), NO_OVERFLOW),
+    with(row(Fault::LeadingCounter, "deuce", "array", REUSED), NO_OVERFLOW),
     row(Fault::ReencryptionStatus, "secpm", "array", LOST),
     row(Fault::ReencryptionStatus, "eadr-cme", "array", LOST),
     with(row(Fault::ReencryptionStatus, "secpm", "array", LOST), TWO_PAGES),

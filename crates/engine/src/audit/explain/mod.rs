@@ -112,7 +112,7 @@ pub(super) fn counter_used(lines: &Lines, cipher: &CounterCipher, durable: &Dura
     let stored = record.durable.found()?;
     let history = &record.history;
     let fits = |counter: &AuditedCounter| {
-        let plaintext = cipher.apply(record.line, *counter, stored);
+        let plaintext = cipher.apply_words(record.line, *counter, stored, record.durable.modified);
         plaintext == history.covered || history.later.contains(&plaintext)
     };
     find_counter(lines, cipher, durable, record.line, fits)

@@ -6,7 +6,7 @@ use crate::audit::CounterLayout;
 use crate::cipher::FeedbackCipher;
 use crate::layout::{CipherBlock, Coverage, LogRegion};
 use crate::message::{BaseImage, CounterBlock, Line, LineBytes, Page};
-use crate::parts::Counter;
+use crate::parts::{Counter, Stored};
 use crate::recovery::{LineCodec, LogCodec, ReencryptionStatus};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use std::sync::Arc;
@@ -144,7 +144,7 @@ impl LineCodec for TestCodec {
     fn decrypt(
         &self,
         line: Line,
-        ciphertext: &LineBytes,
+        stored: &Stored,
         block: &LineBytes,
         status: Option<&ReencryptionStatus>,
     ) -> LineBytes {
@@ -157,15 +157,15 @@ impl LineCodec for TestCodec {
         if (major, minor) == (0, 0) {
             [0; 64]
         } else {
-            crypt_under(self.key(line), line, major, minor.into(), ciphertext)
+            crypt_under(self.key(line), line, major, minor.into(), &stored.bytes)
         }
     }
     fn pad(&self, line: Line, counter: crate::parts::Counter) -> LineBytes {
         crypt_under(self.key(line), line, counter.major, counter.minor, &[0; 64])
     }
-    fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> LineBytes {
+    fn encrypt(&self, line: Line, plaintext: &LineBytes, block: &LineBytes) -> Stored {
         let (major, minor) = self.counter(line, block);
-        crypt_under(self.key(line), line, major, minor.into(), plaintext)
+        Stored::whole(crypt_under(self.key(line), line, major, minor.into(), plaintext))
     }
     fn increment(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool {
         if let CounterLayout::Words { coverage, .. } = self.counters {

@@ -34,6 +34,7 @@ pub fn setup(shadow: Option<StampSource>, program: Option<ProgramFacts>) -> Audi
             counters: CounterLayout::Split { coverage: crate::layout::Coverage::PAGE, minor_bits: 2 },
             valid_flags: false,
             recovery: crate::audit::CounterRecovery::None,
+            words: None,
         }),
         log: None,
         line_atomic: LineAtomicity::Every,

@@ -8,7 +8,7 @@ use crate::audit::Auditor;
 use crate::audit::secrecy::Leak;
 use crate::layout::ShadowRegisters;
 use crate::message::{BaseImage, CounterGroup, DrainedWrite, GroupMask, Line, LineBytes, MediaLine, Observer};
-use crate::parts::StampSource;
+use crate::parts::{StampSource, Stored};
 use crate::recovery::{LineCodec, ReencryptionStatus};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -178,7 +178,7 @@ impl Reference {
             Some((bytes, true)) => *bytes,
             found => {
                 let bytes = found.map_or_else(populated, |(bytes, _)| *bytes);
-                self.codec.decrypt(line, &bytes, &block, self.status.as_ref())
+                self.codec.decrypt(line, &Stored::whole(bytes), &block, self.status.as_ref())
             }
         }
     }

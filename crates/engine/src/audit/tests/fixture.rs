@@ -8,7 +8,7 @@ use crate::message::{
     BaseImage, ByteView, Content, CoreId, CounterBlock, CounterGroup, Line, LineBytes, MediaLine, Observer, Op,
     OpBuffer, OpSource, ProgramLayout, ProgramRecovery, RecoveryReport,
 };
-use crate::parts::LineAtomicity;
+use crate::parts::{LineAtomicity, Stored};
 use crate::recovery::{AdrSnapshot, GlobalCounter, LineCodec, Media, ReencryptionStatus};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -251,6 +251,7 @@ impl Machine {
                 counters: self.codec.counters,
                 valid_flags: false,
                 recovery: crate::audit::CounterRecovery::None,
+                words: None,
             }),
             log: self.log_facts.clone(),
             line_atomic,
@@ -328,7 +329,7 @@ impl Machine {
             assert!(self.codec.increment(line, &mut block, &mut self.register));
         }
         self.blocks.insert(self.codec.coverage().block(line), block);
-        let ciphertext = self.codec.encrypt(line, &plaintext, &block);
+        let ciphertext = self.codec.encrypt(line, &plaintext, &block).bytes;
         let (data, counter) = (MediaLine::data(line), MediaLine::counter(self.codec.coverage().block(line)));
         match style {
             WriteStyle::Pair | WriteStyle::PadReused => {
@@ -366,7 +367,7 @@ impl Machine {
                 let line = group.line(done as usize - 1);
                 self.codec.renew(line, old_major, &mut block);
                 self.persist(MediaLine::counter(CounterBlock(group.line(0).0 / 64)), block, observer);
-                let ciphertext = self.codec.encrypt(line, &plaintexts[done as usize - 1], &block);
+                let ciphertext = self.codec.encrypt(line, &plaintexts[done as usize - 1], &block).bytes;
                 self.persist(MediaLine::data(line), ciphertext, observer);
             }
             self.status = Some(ReencryptionStatus { group, old_major, done: bits });
@@ -384,7 +385,7 @@ impl Machine {
         let queued = self.queue.iter().rev().find(|(media, _)| *media == MediaLine::data(line)).map(|(_, bytes)| bytes);
         match (queued, self.content(MediaLine::data(line))) {
             (Some(bytes), _) | (None, Content::Stored(bytes)) => {
-                self.codec.decrypt(line, bytes, &self.block(line), None)
+                self.codec.decrypt(line, &Stored::whole(*bytes), &self.block(line), None)
             }
             (None, Content::Base(bytes)) => *bytes,
             (None, Content::Never) => [0; 64],

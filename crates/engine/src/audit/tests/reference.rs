@@ -9,7 +9,7 @@ use crate::message::{
     BaseImage, ByteView, CoreId, CounterBlock, CounterGroup, GroupMask, Line, LineBytes, MediaLine, Observer, Page,
     ProgramRecovery,
 };
-use crate::parts::LineAtomicity;
+use crate::parts::{LineAtomicity, Stored};
 use crate::recovery::{LineCodec, ReencryptionStatus};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +59,7 @@ impl Reference {
             };
             let base = || self.codec.base.line(line).map_or([0; 64], |base| crypt(line, major, minor, base));
             let status = status.filter(|status| status.group.line(0).page() == line.page());
-            self.codec.decrypt(line, &ciphertext.unwrap_or_else(base), &block, status.as_ref())
+            self.codec.decrypt(line, &Stored::whole(ciphertext.unwrap_or_else(base)), &block, status.as_ref())
         }
     }
 

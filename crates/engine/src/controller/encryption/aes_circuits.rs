@@ -75,19 +75,24 @@ impl AesCircuits {
         !self.idle.is_empty() && !self.waiting.is_empty()
     }
 
-    /// Gives a free circuit and a staging register to the write in `slot`. Returns the circuit's number, and how long it
-    /// takes no other line, in picoseconds, if that ends by itself.
+    /// Latency of so many pads, one or two, in one circuit, in picoseconds: the second enters it as soon as it can.
+    pub fn pads(&self, number: u8) -> Ps {
+        self.pad + Ps::from(number - 1) * self.entrance.unwrap_or(self.pad)
+    }
+
+    /// Gives a free circuit and a staging register to the write in `slot`. Returns the circuit's number, and how long a pad
+    /// keeps others out of it, in picoseconds, if that ends by itself.
     pub fn occupy(&mut self, slot: u32) -> (u32, Option<Ps>) {
         self.staged.push(slot);
         let circuit = self.idle.pop().expect("the caller saw a free circuit");
         (circuit, self.entrance.filter(|_| self.hold == AesHold::UntilEncrypted))
     }
 
-    /// Gives a free circuit of writes to a read. Returns the circuit's number, and how long it takes no other line, in
-    /// picoseconds.
-    pub fn occupy_for_read(&mut self) -> (u32, Ps) {
+    /// Gives a free circuit of writes to a read that needs so many `pads`. Returns the circuit's number, and how long it takes
+    /// no other line, in picoseconds.
+    pub fn occupy_for_read(&mut self, pads: u8) -> (u32, Ps) {
         let circuit = self.idle.pop().expect("the caller saw a free circuit");
-        (circuit, self.entrance.unwrap_or(self.pad))
+        (circuit, Ps::from(pads) * self.entrance.unwrap_or(self.pad))
     }
 
     /// Frees circuit `circuit`, which takes the next line from now on.
@@ -111,13 +116,13 @@ impl AesCircuits {
         self.staged.retain(|&other| other != slot);
     }
 
-    /// Makes a pad in the first free circuit of those that only reads have, not before the time `known`. Returns the circuit
-    /// and the time at which the pad begins.
-    pub fn read_pad(&mut self, known: Ps) -> (u32, Ps) {
+    /// Makes so many `pads` in the first free circuit of those that only reads have, not before the time `known`. Returns the
+    /// circuit and the time at which the first begins.
+    pub fn read_pad(&mut self, known: Ps, pads: u8) -> (u32, Ps) {
         let circuit =
             (0..self.reading.len()).min_by_key(|&circuit| self.reading[circuit]).expect("one circuit at least");
         let begun = known.max(self.reading[circuit]);
-        self.reading[circuit] = begun + self.entrance.unwrap_or(self.pad);
+        self.reading[circuit] = begun + Ps::from(pads) * self.entrance.unwrap_or(self.pad);
         (circuit as u32, begun)
     }
 }

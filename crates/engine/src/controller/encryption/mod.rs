@@ -10,5 +10,6 @@ pub(super) mod pairs;
 pub(super) mod read_path;
 pub(super) mod reencrypt;
 pub(super) mod resident;
+pub(super) mod words;
 pub(super) mod write_path;
 pub(super) mod writeback;

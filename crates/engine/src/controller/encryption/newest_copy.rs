@@ -6,7 +6,7 @@ use super::super::queues::wpq::Wpq;
 use super::super::queues::writes::Writes;
 use crate::layout::TreePlace;
 use crate::message::{Content, CounterBlock, DevicePort, Line, LineBytes, MediaLine};
-use crate::parts::{Counter, CounterStore, CounterUpdate};
+use crate::parts::{Counter, CounterStore, CounterUpdate, Stored};
 use std::collections::VecDeque;
 
 /// Everything on the chip that may hold a line or a counter.
@@ -96,9 +96,9 @@ impl View<'_> {
 
     /// The plaintext of the newest queued or stored copy of `line`, which is `stored`. `renewed`: that copy is encrypted with
     /// the page's new major counter, although the line's done bit is not set yet.
-    pub fn plaintext_of<D: DevicePort>(&self, device: &D, line: Line, stored: &LineBytes, renewed: bool) -> LineBytes {
+    pub fn plaintext_of<D: DevicePort>(&self, device: &D, line: Line, stored: &Stored, renewed: bool) -> LineBytes {
         let old = self.old_counter(line).filter(|_| self.engine.rsr.pending(line) && !renewed);
         let counter = old.unwrap_or_else(|| self.counter_of(device, line));
-        self.engine.pads.decrypt(line, counter, stored)
+        self.engine.decrypt(line, counter, stored)
     }
 }

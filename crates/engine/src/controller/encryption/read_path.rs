@@ -4,11 +4,12 @@
 use super::super::encrypted::Encrypted;
 use super::super::in_flight::{CircuitWaiter, CounterWaiter, LineWaiter, Origin, Read};
 use super::super::interface::Response;
+use super::words::stored_of;
 use crate::kernel::{Ps, prefetch};
 use crate::message::{
     Circuit, Content, ControllerEvent, CounterBlock, CounterCacheAct, DevicePort, Line, LineBytes, MediaLine, Observer,
 };
-use crate::parts::{Counter, CounterStore};
+use crate::parts::{Counter, CounterStore, Stored};
 
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// `ControllerEvent::ReadArrives`: a read starts, or waits for room.
@@ -36,7 +37,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             return;
         }
         let media = MediaLine::data(line);
-        let queued = self.memory.banks.wpq.newest(media).map(|entry| entry.bytes);
+        let queued = self.memory.banks.wpq.newest(media).map(stored_of);
         let content = self.memory.device.content(media);
         let blank = queued.is_none() && matches!(content, Content::Never);
         if self.memory.bytes && !blank {
@@ -55,6 +56,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             self.check_blank(line, origin);
         }
         self.memory.reads[slot].blank = blank;
+        if let Some(words) = self.engine.pads.words().filter(|_| !blank) {
+            let counter = self.counter_for_read(line, origin);
+            self.memory.reads[slot].pads = 1 + u8::from(!words.begins_epoch(counter));
+        }
         self.memory.reads[slot].tweak_at = self.engine.tweak.filter(|_| !blank).map(|tweak| self.memory.now() + tweak);
         if !blank && queued.is_none() && self.engine.integrity.is_some() {
             self.check_read(slot);
@@ -120,19 +125,21 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     }
 
     /// The plaintext of a written line. A populated line that nothing has accessed is encrypted first.
-    fn decrypt(&mut self, line: Line, counter: Counter, queued: Option<LineBytes>) -> LineBytes {
+    fn decrypt(&mut self, line: Line, counter: Counter, queued: Option<Stored>) -> LineBytes {
         let media = MediaLine::data(line);
         let stored = match (queued, self.memory.device.content(media)) {
-            (Some(bytes), _) => bytes,
-            (None, Content::Stored(bytes)) => *bytes,
+            (Some(stored), _) => stored,
+            (None, Content::Stored(bytes)) => {
+                Stored { bytes: *bytes, modified: self.engine.modified_on(self.memory.device, line) }
+            }
             (None, Content::Base(plaintext)) => {
-                let ciphertext = self.engine.pads.encrypt(line, counter, plaintext);
+                let ciphertext = self.engine.encrypt_first(line, counter, plaintext);
                 self.memory.device.materialise(media, &ciphertext);
-                ciphertext
+                Stored { bytes: ciphertext, modified: 0 }
             }
             (None, Content::Never) => return [0; 64],
         };
-        self.engine.pads.decrypt(line, counter, &stored)
+        self.engine.decrypt(line, counter, &stored)
     }
 
     /// Handles that the counter of the read in `slot` is now known.
@@ -152,7 +159,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         } else if self.engine.circuits.are_shared() {
             self.memory.queue.schedule(known, ControllerEvent::ReadRequestsCircuit { slot });
         } else {
-            let (circuit, begun) = self.engine.circuits.read_pad(known);
+            let (circuit, begun) = self.engine.circuits.read_pad(known, self.memory.reads[slot].pads);
             self.begin_read_pad(slot, circuit, begun);
         }
     }
@@ -163,25 +170,26 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if self.engine.circuits.are_shared() {
             return self.engine.circuits.request(CircuitWaiter::Read(slot));
         }
-        let (circuit, begun) = self.engine.circuits.read_pad(self.memory.now());
+        let (circuit, begun) = self.engine.circuits.read_pad(self.memory.now(), 1);
         self.begin_read_pad(slot, circuit, begun);
     }
 
     /// Makes the pad of the read in `slot` in a circuit of writes, from now on.
     pub fn share_circuit(&mut self, slot: u32) {
         let now = self.memory.now();
-        let (circuit, occupied) = self.engine.circuits.occupy_for_read();
+        let (circuit, occupied) = self.engine.circuits.occupy_for_read(self.memory.reads[slot].pads);
         self.memory.queue.schedule(now + occupied, ControllerEvent::CircuitFree { circuit });
         self.begin_read_pad(slot, circuit, now);
     }
 
     /// Makes the pad of the read in `slot` in `circuit`, from the time `begun` on.
     fn begin_read_pad(&mut self, slot: u32, circuit: u32, begun: Ps) {
-        let latency = self.engine.circuits.pad;
+        let pads = self.memory.reads[slot].pads;
+        let latency = self.engine.circuits.pads(pads);
         let read = &mut self.memory.reads[slot];
         read.pad_at = Some(begun + latency);
         self.memory.observer.pad(read.line, Circuit::Read(circuit), begun, begun + latency);
-        self.memory.meter.count_pad(latency);
+        self.memory.meter.count_pads(pads, latency);
         self.memory.finish_read_if_known(slot);
     }
 

@@ -153,9 +153,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let incremented =
             if global { Some(self.increment_register(line, defers)) } else { self.increment_in_block(slot, defers) };
         let Some(Incremented { counter, block, renews }) = incremented else { return };
-        self.occupy_circuit(slot, self.engine.tweak.unwrap_or(0) + self.engine.circuits.pad);
+        self.memory.writes[slot].counter = counter;
+        let pads = self.pads_of_write(slot);
+        self.occupy_circuit(slot, self.engine.tweak.unwrap_or(0) + self.engine.circuits.pads(pads), pads);
         let write = &mut self.memory.writes[slot];
-        write.counter = counter;
         write.block = block;
         write.renews = renews;
         write.counter_admitted =
@@ -166,9 +167,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         }
     }
 
-    /// Gives a free circuit to the write in `slot` for the time `latency`.
-    pub fn occupy_circuit(&mut self, slot: u32, latency: Ps) {
-        self.memory.meter.count_pad(latency);
+    /// Gives a free circuit to the write in `slot` for the time `latency`, in which it makes so many `pads`.
+    pub fn occupy_circuit(&mut self, slot: u32, latency: Ps, pads: u8) {
+        self.memory.meter.count_pads(pads, latency);
         let (circuit, entrance) = self.engine.circuits.occupy(slot);
         let increment = self.memory.writes.next_increment();
         let now = self.memory.now();
@@ -179,7 +180,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         self.memory.observer.pad(write.line, Circuit::Write(circuit), now, now + latency);
         self.memory.queue.schedule(now + latency, ControllerEvent::PadReady { slot });
         if let Some(entrance) = entrance {
-            let entrance = self.engine.tweak.unwrap_or(0) + entrance;
+            let entrance = self.engine.tweak.unwrap_or(0) + Ps::from(pads) * entrance;
             self.memory.queue.schedule(now + entrance, ControllerEvent::CircuitFree { circuit });
         }
     }
@@ -241,12 +242,20 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// `ControllerEvent::PadReady`: the line is encrypted and claims an entry of the queue.
     pub fn pad_ready(&mut self, slot: u32) {
         let write = &mut self.memory.writes[slot];
-        self.engine.circuits.encrypted(write.circuit);
+        if write.stage == Stage::Encrypting {
+            self.engine.circuits.encrypted(write.circuit);
+        }
         if let Cipher::Feedback(of) = self.engine.cipher_of(write.origin) {
             self.feedback_done(slot, of);
             return self.claim_entry(slot);
         }
-        if self.memory.bytes {
+        if self.awaits_line(slot) {
+            return;
+        }
+        let write = &mut self.memory.writes[slot];
+        if self.memory.bytes && self.engine.pads.words().is_some() {
+            self.encrypt_words(slot);
+        } else if self.memory.bytes {
             // The memory's pad replaces the cache's (sepencr section IV-D).
             write.ciphertext = self.engine.pads.encrypt(write.line, write.counter, &write.plaintext());
         }

@@ -21,7 +21,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
 
     /// Starts the encryption of the oldest line of a chain, for which there is a circuit.
     pub fn begin_feedback(&mut self, slot: u32) {
-        self.occupy_circuit(slot, self.engine.circuits.feedback);
+        self.occupy_circuit(slot, self.engine.circuits.feedback, 1);
         self.memory.writes[slot].counter_admitted = true;
     }
 

@@ -8,7 +8,7 @@ use super::super::encrypted::Encrypted;
 use super::super::in_flight::{Cipher, CounterClaim, CounterWaiter, Eviction, Origin, Stage, Write};
 use super::wpq::Entry;
 use crate::message::{ControllerEvent, CounterBlock, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer};
-use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate};
+use crate::parts::{Admit, AppendOrder, Counter, CounterCoalescing, CounterStore, CounterUpdate, Stored};
 use std::collections::VecDeque;
 
 /// The claims for entries of the write pending queue.
@@ -298,7 +298,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     fn is_held_back(&self, write: &Write) -> bool {
         let together = |other: Line| self.engine.counters.are_ordered(other, write.line);
         let holds = |other: &Write| {
-            matches!(other.stage, Stage::Encrypting | Stage::Authenticating)
+            matches!(other.stage, Stage::Encrypting | Stage::Comparing | Stage::Authenticating)
                 && other.increment < write.increment
                 && together(other.line)
                 && !other.counter_admitted
@@ -421,11 +421,14 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if cipher == Cipher::Resident {
             self.take_from_caches(slot);
         }
-        let Write { line, ciphertext, circuit, counter, counter_atomic, renews, origin, .. } = self.memory.writes[slot];
+        let Write { line, ciphertext, circuit, counter, counter_atomic, renews, origin, modified, .. } =
+            self.memory.writes[slot];
         let counters = &self.engine.counters;
         let inline = counters.store != CounterStore::Region;
         let beside = if inline {
             Some((MediaLine::counter(counters.block(line)), counters.block_of_one(counter)))
+        } else if self.memory.bytes && self.engine.pads.words().is_some() {
+            Some((MediaLine::modified(line), Stored::block_of(modified)))
         } else {
             self.engine.mac_beside(cipher, line, &ciphertext, counter, self.memory.bytes)
         };

@@ -84,6 +84,7 @@ impl Reads {
             tweak_at: None,
             counter_at: None,
             mac_at: None,
+            pads: 1,
             checked: false,
             blank: false,
             has_room: false,

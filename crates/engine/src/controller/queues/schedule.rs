@@ -1,6 +1,6 @@
 //! Carries out what the policy decides: gives banks their next reads and writes, and tells the policy when to decide.
 
-use super::super::in_flight::BankRead;
+use super::super::in_flight::{BankRead, Compared, Stage};
 use super::super::policy::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule};
 use super::bank_queues::BankQueues;
 use super::memory::Memory;
@@ -312,6 +312,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
             }
             BankRead::Counter(slot, _) => self.queue.schedule(answered, ControllerEvent::CounterFetched { slot }),
             BankRead::Metadata(slot, _) => self.queue.schedule(answered, ControllerEvent::MetadataFetched { slot }),
+            BankRead::Compared(slot, _) => {
+                let write = &mut self.writes[slot];
+                write.compares = Compared::At(answered);
+                if write.stage == Stage::Comparing {
+                    self.queue.schedule(answered, ControllerEvent::PadReady { slot });
+                }
+            }
         }
         if self.banks.conventions.shared_queue {
             self.admission.look_again();

@@ -33,7 +33,7 @@ pub struct Entry {
     pub epoch: u32,
     /// For a counter block, the number of the increment after which it was copied; zero for data.
     pub increment: u64,
-    /// The counter or MAC that is stored beside the line and moves with it, in the form of a block.
+    /// The counter, MAC or bits of words that are stored beside the line and move with it, in the form of a block.
     pub beside: Option<(MediaLine, LineBytes)>,
     /// What to acknowledge when it has been programmed, if that is awaited.
     pub acknowledge: Option<WriteToken>,
@@ -63,7 +63,7 @@ pub struct Arrival {
     pub epoch: u32,
     /// The increment number of a counter block, see [`Entry::increment`].
     pub increment: u64,
-    /// The counter or MAC beside the line, see [`Entry::beside`].
+    /// What lies beside the line, see [`Entry::beside`].
     pub beside: Option<(MediaLine, LineBytes)>,
     /// See [`Entry::acknowledge`].
     pub acknowledge: Option<WriteToken>,

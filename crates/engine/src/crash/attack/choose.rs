@@ -7,6 +7,7 @@ use super::{Attack, Changes, Target};
 use crate::kernel::Random;
 use crate::layout::{MacLayout, TreePlace};
 use crate::message::{CounterBlock, Line, LineBytes, MediaLine, MediaUnit, TreeNode};
+use crate::parts::Stored;
 use crate::recovery::{LineCodec, Media};
 
 /// How often a draw is repeated if it would change nothing.
@@ -56,7 +57,8 @@ impl Change {
     pub fn holds_then(&self, codec: &dyn LineCodec, line: Line, bytes: &LineBytes) -> bool {
         let becomes = |media| self.units.iter().find(|(other, _)| *other == media).and_then(|(_, bytes)| *bytes);
         let stored = becomes(MediaLine::data(line)).zip(becomes(MediaLine::counter(codec.coverage().block(line))));
-        let then = stored.map(|(ciphertext, block)| codec.decrypt(line, &ciphertext, &block, None));
+        let modified = becomes(MediaLine::modified(line)).map_or(0, |block| Stored::modified_in(&block));
+        let then = stored.map(|(bytes, block)| codec.decrypt(line, &Stored { bytes, modified }, &block, None));
         self.then.is_some() && then == Some(*bytes)
     }
 
@@ -185,6 +187,7 @@ fn name(media: MediaLine) -> String {
         MediaUnit::Data(line) => format!("the line at {:#x}", line.address()),
         MediaUnit::Counter(block) => format!("counter block {:#x}", block.0),
         MediaUnit::Mac(block) => format!("line of MACs {:#x}", block.0),
+        MediaUnit::Modified(line) => format!("the modified bits of the line at {:#x}", line.address()),
         MediaUnit::Table(number) => format!("line {number} of the shadow table"),
         MediaUnit::Node(node) => format!("tree node {} of level {}", node.index, node.level),
     }
@@ -235,6 +238,10 @@ impl Reach<'_> {
         match (a.unit(), b.unit()) {
             (MediaUnit::Node(a), MediaUnit::Node(b)) if a.level != b.level => return None,
             (MediaUnit::Data(a), MediaUnit::Data(b)) => {
+                if self.codec.keeps_modified() {
+                    let [of_a, of_b] = [a, b].map(MediaLine::modified);
+                    units.extend([(of_a, stored(self.media, of_b)), (of_b, stored(self.media, of_a))]);
+                }
                 if let Some(layout) = self.macs() {
                     let [mac_a, mac_b] = [a, b].map(|line| layout.get(&self.mac_line(layout, line), line));
                     units.extend(self.with_macs(layout, &[(a, mac_b), (b, mac_a)]));
@@ -254,7 +261,15 @@ impl Reach<'_> {
 
     fn replay(&self, unit: MediaLine, random: &mut Random) -> Option<Change> {
         let version = self.older(unit, random)?;
-        Some(Change::of(unit, vec![(unit, Some(version.bytes))]).back_to(&version))
+        let mut units = vec![(unit, Some(version.bytes))];
+        units.extend(unit.as_line().and_then(|line| self.modified_at(line, version.event)));
+        Some(Change::of(unit, units).back_to(&version))
+    }
+
+    /// The bits of words beside `line` as they were after event `then`, if lines have any and the attacker has them.
+    fn modified_at(&self, line: Line, then: u64) -> Option<(MediaLine, Option<LineBytes>)> {
+        let media = MediaLine::modified(line);
+        self.codec.keeps_modified().then(|| self.versions.at(media, then).map(|bits| (media, bits))).flatten()
     }
 
     /// Puts back `unit`, a data line, as it was after an event in which it was written, with what else was then.
@@ -271,6 +286,7 @@ impl Reach<'_> {
         let mut units: Changes = Vec::new();
         for line in &lines {
             units.push((MediaLine::data(*line), self.line_at(*line, then)?));
+            units.extend(self.modified_at(*line, then));
         }
         if let Some(layout) = self.macs() {
             let macs = lines.iter().map(|line| Some((*line, self.mac_at(layout, *line, then)?)));
@@ -300,7 +316,7 @@ impl Reach<'_> {
         let below = |media: &MediaLine| {
             let of_line = |line: Line| leaves.contains(&coverage.block(line).0);
             match media.unit() {
-                MediaUnit::Data(line) => of_line(line),
+                MediaUnit::Data(line) | MediaUnit::Modified(line) => of_line(line),
                 MediaUnit::Counter(CounterBlock(index)) => leaves.contains(&index),
                 MediaUnit::Mac(block) => self.macs().is_some_and(|layout| layout.lines(block).all(of_line)),
                 MediaUnit::Node(other) => {

@@ -448,7 +448,7 @@ fn concerned(auditor: &Auditor, codec: &dyn LineCodec, changes: &Changes) -> BTr
             MediaUnit::Data(line) if codec.shadow().is_some_and(|region| region.contains(line)) => {
                 lines.extend(auditor.durable_view().map(|(line, _)| line));
             }
-            MediaUnit::Data(_) | MediaUnit::Counter(_) | MediaUnit::Mac(_) => {
+            MediaUnit::Data(_) | MediaUnit::Counter(_) | MediaUnit::Mac(_) | MediaUnit::Modified(_) => {
                 lines.extend(covered(*media, Some(codec)))
             }
             MediaUnit::Node(node) => {

@@ -91,7 +91,7 @@ impl Observer for Witness<'_> {
             MediaUnit::Counter(block) => Alarm::Counter(block),
             MediaUnit::Node(node) => Alarm::Node(node),
             MediaUnit::Data(line) => Alarm::Mac(line),
-            MediaUnit::Mac(_) | MediaUnit::Table(_) => unreachable!("no check refuses these"),
+            MediaUnit::Mac(_) | MediaUnit::Table(_) | MediaUnit::Modified(_) => unreachable!("no check refuses these"),
         };
         self.alarm = self.alarm.or(Some((alarm, self.wrong.is_some())));
     }

@@ -29,6 +29,7 @@ pub(super) struct Versions {
     macs: Vec<MediaLine>,
     nodes: Vec<MediaLine>,
     table: Vec<MediaLine>,
+    modified: Vec<MediaLine>,
     count: u64,
     /// The blocks of data lines that have crossed the bus, each with its number in its line: the event of the version in which
     /// it first did.
@@ -57,6 +58,7 @@ impl Versions {
                 MediaUnit::Mac(_) => self.macs.push(media),
                 MediaUnit::Node(_) => self.nodes.push(media),
                 MediaUnit::Table(_) => self.table.push(media),
+                MediaUnit::Modified(_) => self.modified.push(media),
             }
         }
         if versions.len() == KEPT {
@@ -136,7 +138,10 @@ impl Versions {
 
     /// All units.
     pub fn all(&self) -> impl Iterator<Item = MediaLine> {
-        [&self.data, &self.counters, &self.macs, &self.nodes, &self.table].into_iter().flatten().copied()
+        [&self.data, &self.counters, &self.macs, &self.nodes, &self.table, &self.modified]
+            .into_iter()
+            .flatten()
+            .copied()
     }
 
     /// Number of units.

@@ -7,7 +7,7 @@ use crate::recovery::LineCodec;
 /// of MACs. Of tree nodes and the shadow table, none: they decide about whole regions.
 pub(in crate::crash) fn covered(media: MediaLine, codec: Option<&dyn LineCodec>) -> Vec<Line> {
     match (media.unit(), codec) {
-        (MediaUnit::Data(line), _) => vec![line],
+        (MediaUnit::Data(line) | MediaUnit::Modified(line), _) => vec![line],
         (MediaUnit::Counter(block), Some(codec)) => codec.coverage().lines_of(block).collect(),
         (MediaUnit::Mac(block), Some(codec)) => {
             codec.integrity().into_iter().flat_map(|codec| codec.mac_layout.lines(block)).collect()

@@ -45,7 +45,7 @@ fn write_keeps_its_circuit_as_long_as_the_machine_says() {
 fn pad_of_a_read_begins_when_the_entrance_of_a_circuit_is_free() {
     let begun = |occupancy, pipelined| {
         let mut circuits = circuits(1, occupancy, pipelined, AesHold::UntilAdmitted, AesReads::Own);
-        ([0, 0, 1_000_000].map(|known| circuits.read_pad(known).1), circuits.pad)
+        ([0, 0, 1_000_000].map(|known| circuits.read_pad(known, 1).1), circuits.pad)
     };
     assert_eq!(begun(AesOccupancy::Line, false), ([0, 40_000, 1_000_000], 40_000));
     assert_eq!(begun(AesOccupancy::Line, true), ([0, 4_000, 1_000_000], 40_000));
@@ -56,7 +56,7 @@ fn pad_of_a_read_begins_when_the_entrance_of_a_circuit_is_free() {
 #[test]
 fn read_has_a_circuit_of_writes_while_its_pad_is_made_or_enters() {
     for hold in [AesHold::UntilAdmitted, AesHold::UntilEncrypted] {
-        let of = |occupancy, pipelined| circuits(1, occupancy, pipelined, hold, AesReads::Shared).occupy_for_read();
+        let of = |occupancy, pipelined| circuits(1, occupancy, pipelined, hold, AesReads::Shared).occupy_for_read(1);
         assert_eq!(OCCUPANCIES.map(|occupancy| of(occupancy, false)), [(0, 40_000), (0, 160_000)]);
         assert_eq!(OCCUPANCIES.map(|occupancy| of(occupancy, true)), [(0, 4_000), (0, 16_000)]);
     }
@@ -106,7 +106,7 @@ fn step(circuits: &mut AesCircuits, holders: &mut Vec<Holder>, act: u8, n: usize
             let (circuit, occupied) = match waiter {
                 Write(slot) => circuits.occupy(slot),
                 Read(_) => {
-                    let (circuit, occupied) = circuits.occupy_for_read();
+                    let (circuit, occupied) = circuits.occupy_for_read(1);
                     assert_eq!(occupied, circuits.entrance.unwrap_or(circuits.pad));
                     (circuit, None)
                 }
@@ -186,7 +186,7 @@ proptest! {
         let (mut known, mut begun) = (0, Vec::<Ps>::new());
         for gap in gaps {
             known += gap;
-            let (circuit, begins) = circuits.read_pad(known);
+            let (circuit, begins) = circuits.read_pad(known, 1);
             let busy_at = |at: Ps| begun.iter().filter(|&&begins| begins <= at && at < begins + taken).count();
             prop_assert!(circuit < number && begins >= known && busy_at(begins) < number as usize);
             prop_assert!(begins == known || busy_at(begins - 1) == number as usize, "it could begin before {}", begins);
