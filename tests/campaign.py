@@ -16,7 +16,7 @@ from pathlib import Path
 
 import counterpoint as cp
 from counterpoint.contract.results import Crash
-from machines import POLICIES, fitting, machine
+from machines import POLICIES, fitting, machine, scheduled
 
 VERDICTS: Mapping[str, Mapping[str, str]] = tomllib.loads(
     (Path(__file__).parents[1] / "crates/engine/tests/verdicts.toml").read_text()
@@ -86,7 +86,7 @@ def campaign(transactions: int, seed: int, schedules: int, every: int = 1) -> It
     workloads = [workload.name for workload in cp.workloads()]
 
     def explored(design: str, variant: str, workload: str, explore: str, on: str) -> Outcome:
-        sets = ["controller.aes_units=2", f"controller.policy={on}"]
+        sets = ["controller.aes_units=2", *scheduled(on)]
         if on == _RANDOM:
             sets = fitting(design, machine(random.Random(f"{seed} {design} {variant} {workload}")))
         verdict = cp.crash(

@@ -13,7 +13,7 @@ import counterpoint as cp
 Size = Callable[..., int]
 """One of several sizes, the smallest first."""
 
-POLICIES = ("continuous", "nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2")
+POLICIES = ("continuous", "nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2", "ramulator2")
 """The scheduling policies, that of ``small`` first."""
 
 _T_WR_NS = (300, 300, 1_000, 10_000)
@@ -21,6 +21,14 @@ _T_WR_NS = (300, 300, 1_000, 10_000)
 
 _LATENCY_CYCLES = (12, 12, 400)
 """Of the counter cache: quicker than an AES circuit, and slower."""
+
+
+def scheduled(policy: str) -> list[str]:
+    """A scheduling policy, with the memory that it schedules."""
+    if policy == "ramulator2":
+        memory = ["module.kind=dram", "dram.bank_groups=1", "controller.counter_write=line"]
+        return [f"controller.policy={policy}", *memory]
+    return [f"controller.policy={policy}"]
 
 
 def _queue(choice: random.Random, size: Size, name: str, *sizes: int) -> list[str]:
@@ -90,7 +98,6 @@ def machine(choice: random.Random) -> list[str]:
         *_queue(choice, size, "counter_wpq", 1, 2, 3, 4, 8),
         *_log(choice, size),
         f"controller.counter_wpq_merging={choice.choice(flag)}",
-        f"controller.policy={choice.choice(POLICIES)}",
         f"controller.wpq_issue_when_idle={choice.choice(flag)}",
         f"controller.min_writes_per_switch={size(1, 2, 16)}",
         f"controller.row_hit_limit={size(1, 4, 16)}",
@@ -117,6 +124,7 @@ def machine(choice: random.Random) -> list[str]:
         f"core.write_combining_buffers={size(1, 10)}",
         "engine.check_loads=true",
         *_decisions(choice),
+        *scheduled(choice.choice(POLICIES)),
     ]
 
 

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-const MACHINES: [&str; 4] = ["small", "secpm", "counter-atomicity", "optane"];
+const MACHINES: [&str; 5] = ["small", "secpm", "counter-atomicity", "optane", "ddr5-4800"];
 const TRANSACTIONS: u64 = 40;
 
 /// Settings that give the machine of a paper caches that a short run can fill.
@@ -44,6 +44,13 @@ fn sets(machine: &str) -> Vec<String> {
             "controller.counter_cache_size=512B",
             "device.capacity=240MiB",
             "module.buffer=1KiB",
+        ],
+        "ddr5-4800" => &[
+            "l1.size=2KiB",
+            "l2.size=4KiB",
+            "l3.size=16KiB",
+            "controller.counter_cache_size=512B",
+            "device.capacity=256MiB",
         ],
         _ => &[],
     };

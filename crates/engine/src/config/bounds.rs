@@ -94,6 +94,7 @@ fn check(machine: &Machine) -> Result<(), String> {
     acknowledgement(machine)?;
     device_as_a_whole(machine)?;
     modules(machine)?;
+    dram(machine)?;
     wear(machine)
 }
 
@@ -128,12 +129,12 @@ fn acknowledgement(machine: &Machine) -> Result<(), String> {
     let controller = &machine.controller;
     let writes_by_itself = match controller.policy {
         SchedulingPolicy::Continuous => controller.wpq_issue_when_idle,
-        SchedulingPolicy::NvmainFrfcfs | SchedulingPolicy::Dramsim2 => true,
+        SchedulingPolicy::NvmainFrfcfs | SchedulingPolicy::Dramsim2 | SchedulingPolicy::Ramulator2 => true,
         SchedulingPolicy::NvmainFrfcfsWqf | SchedulingPolicy::Gem5 => false,
     };
     if controller.write_acknowledged == WriteAcknowledged::Written && !writes_by_itself {
         return Err("controller.write_acknowledged = written needs a controller.policy that writes whenever it can \
-                    (continuous with controller.wpq_issue_when_idle, nvmain-frfcfs or dramsim2), because a fence would \
+                    (continuous with controller.wpq_issue_when_idle, nvmain-frfcfs, dramsim2 or ramulator2), because a fence would \
                     wait for writes that wait for more of them"
             .into());
     }
@@ -223,7 +224,7 @@ fn modules(machine: &Machine) -> Result<(), String> {
             module.buffer, module.media_line
         ));
     }
-    if module.kind == ModuleKind::None {
+    if module.kind != ModuleKind::Buffered {
         return Ok(());
     }
     for (path, refused, why) in [
@@ -252,6 +253,47 @@ fn modules(machine: &Machine) -> Result<(), String> {
         if refused {
             return Err(format!("module.kind = buffered needs {path}, because {why}"));
         }
+    }
+    Ok(())
+}
+
+/// What goes with DRAM.
+fn dram(machine: &Machine) -> Result<(), String> {
+    let Machine { module, device, controller, dram, wear, .. } = machine;
+    let commanded = controller.policy == SchedulingPolicy::Ramulator2;
+    if module.kind != ModuleKind::Dram {
+        return if commanded {
+            Err("controller.policy = ramulator2 needs module.kind = dram, because it sends the commands of DRAM".into())
+        } else {
+            Ok(())
+        };
+    }
+    for (path, refused, why) in [
+        ("controller.policy = ramulator2", !commanded, "the other policies do not send its commands"),
+        ("wear.leveling = none", wear.leveling != Leveling::None, "it does not wear out"),
+        (
+            "device.write_interruption = none",
+            device.write_interruption != WriteInterruption::None,
+            "its writes are over with their data",
+        ),
+        ("device.row_segments = 1", device.row_segments != 1, "it opens whole rows"),
+        ("controller.counter_write = line", controller.counter_write != CounterWrite::Line, "a burst is a line"),
+    ] {
+        if refused {
+            return Err(format!("module.kind = dram needs {path}, because {why}"));
+        }
+    }
+    if !device.banks_per_rank.is_multiple_of(dram.bank_groups) {
+        return Err(format!(
+            "dram.bank_groups = {} must divide device.banks_per_rank = {}, because each group has as many banks",
+            dram.bank_groups, device.banks_per_rank
+        ));
+    }
+    if dram.t_rfc_ns >= dram.t_refi_ns {
+        return Err(format!(
+            "dram.t_rfc_ns = {} must be below dram.t_refi_ns = {}, because something must be served between refreshes",
+            dram.t_rfc_ns, dram.t_refi_ns
+        ));
     }
     Ok(())
 }

@@ -49,6 +49,8 @@ pub struct Module {
 pub enum ModuleKind {
     /// Banks with a row buffer each, which the controller schedules.
     None,
+    /// Banks of DRAM, to which the controller sends the commands of each access, and which it refreshes.
+    Dram,
     /// Modules that answer for themselves: each bank is a module, with a buffer in front of its media (Optane, 100 series).
     Buffered,
 }

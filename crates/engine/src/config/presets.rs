@@ -1,4 +1,4 @@
-//! The built-in machines, one per paper table, and one of measured modules. All but [`MOST_GENERAL`] are machine files on top of a base, as users
+//! The built-in machines, one per paper table, one of measured modules, and DRAM. All but [`MOST_GENERAL`] are machine files on top of a base, as users
 //! write them.
 
 use super::Machine;
@@ -8,7 +8,7 @@ use super::nearest::unknown_name;
 use crate::kernel::ConfigError;
 
 /// Name and text of each preset.
-const PRESETS: [(&str, &str); 7] = [
+const PRESETS: [(&str, &str); 9] = [
     ("secpm", include_str!("presets/secpm.toml")),
     ("secpm-workshop", include_str!("presets/secpm-workshop.toml")),
     ("counter-atomicity", include_str!("presets/counter-atomicity.toml")),
@@ -16,6 +16,8 @@ const PRESETS: [(&str, &str); 7] = [
     ("sepencr", include_str!("presets/sepencr.toml")),
     ("small", include_str!("presets/small.toml")),
     ("optane", include_str!("presets/optane.toml")),
+    ("ddr4-2400", include_str!("presets/ddr4-2400.toml")),
+    ("ddr5-4800", include_str!("presets/ddr5-4800.toml")),
 ];
 
 /// The preset that sets every value. All others build on it, and so does a machine file that names no base.
@@ -136,7 +138,7 @@ mod tests {
     fn nearest_preset_is_named() {
         assert_eq!(
             preset("secpn").unwrap_err().0,
-            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small, optane)"
+            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small, optane, ddr4-2400, ddr5-4800)"
         );
     }
 }

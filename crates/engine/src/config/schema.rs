@@ -3,6 +3,7 @@
 //! all of them, and `make contract` publishes it.
 
 use super::device::Device;
+use super::dram::Dram;
 use super::fields::{AES_UNITS, CACHE_SIZE, CLOCK, DRAIN_ENERGY, GIB, LATENCY, MSHRS, QUEUE, TIMING, WAYS};
 use super::integrity::Integrity;
 use super::module::Module;
@@ -46,6 +47,8 @@ pub struct Machine {
     pub eadr: Eadr,
     /// The non-volatile device.
     pub device: Device,
+    /// What the device has beyond that, if it is DRAM.
+    pub dram: Dram,
     /// The modules of the device, if it has any.
     pub module: Module,
     /// How the device wears out.
@@ -234,6 +237,9 @@ pub enum SchedulingPolicy {
     NvmainFrfcfs,
     /// gem5's `MemCtrl`: reads or writes at a time, switched by thresholds; writes of a line merge in the queue.
     Gem5,
+    /// Ramulator 2's `GenericDDR`: commands of DRAM, the oldest that may be sent; writes leave while the queue drains, and
+    /// while no read waits.
+    Ramulator2,
     /// DRAMSim2: one queue for reads and writes, in which each bank serves its open row first.
     Dramsim2,
 }

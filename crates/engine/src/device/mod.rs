@@ -4,9 +4,12 @@
 //! - `timing`: when an access gets its bank, rank and bus; `interruption`: reads that stop writes.
 //! - `image`: the bytes that survive a power failure, and how often each line was written.
 //! - `energy` and `wear`: the cost of accesses.
+//! - `dram`: DRAM, whose rows the controller opens and closes, and which it refreshes.
 //! - `module`: modules that answer for themselves, instead of banks that the controller schedules.
 //! - `start_gap`: lines that change their places; `lifetime`: what this means for the life of the device.
 
+mod counts;
+mod dram;
 mod energy;
 mod image;
 mod interruption;
@@ -21,17 +24,20 @@ mod tests;
 mod timing;
 mod wear;
 
+pub use counts::{BankStats, DeviceStats};
 pub use energy::EnergyParts;
 pub use image::Image;
 pub use module::ModuleStats;
 pub use wear::MostWrites;
 
-use crate::config::{Geometry, Machine};
+use crate::config::{Geometry, Machine, ModuleKind};
 use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
 use crate::message::{
     BaseImage, Content, DevicePort, Issued, LINE_BYTES, Line, LineBytes, Location, MediaLine, MediaOp, MediaUnit,
+    RowCommand,
 };
+use dram::Dram;
 use energy::Energy;
 use lifetime::RegionWrites;
 use mapping::Mapping;
@@ -41,83 +47,6 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use timing::Timing;
-
-/// The counts of the device since the start or the last reset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct DeviceStats {
-    /// Line reads of all kinds.
-    pub reads: u64,
-    /// Line writes of all kinds.
-    pub writes: u64,
-    /// Reads of data lines.
-    pub data_reads: u64,
-    /// Reads of counter blocks.
-    pub counter_reads: u64,
-    /// Writes of data lines.
-    pub data_writes: u64,
-    /// Writes of counter blocks.
-    pub counter_writes: u64,
-    /// Reads of lines of MACs.
-    pub mac_reads: u64,
-    /// Writes of lines of MACs.
-    pub mac_writes: u64,
-    /// Reads of nodes of the integrity tree.
-    pub tree_reads: u64,
-    /// Writes of nodes of the integrity tree.
-    pub tree_writes: u64,
-    /// Reads of lines of the shadow table.
-    pub table_reads: u64,
-    /// Writes of lines of the shadow table.
-    pub table_writes: u64,
-    /// Accesses that found their row open.
-    pub row_hits: u64,
-    /// Time during which banks worked on accesses or these waited for their command, summed over banks, in picoseconds.
-    pub bank_busy_ps: Ps,
-    /// Energy of all accesses, without background, in femtojoules.
-    pub access_energy_fj: u64,
-    /// The same by part.
-    pub energy: EnergyParts,
-    /// What of it is for lines that hold no data, without moves of wear levelling, in femtojoules.
-    pub metadata_energy_fj: u64,
-    /// Number of writes of the media line that was written most often.
-    pub max_line_writes: u32,
-    /// The same of each kind of media line.
-    pub most_writes: MostWrites,
-    /// Lines that wear levelling has moved.
-    pub gap_moves: u64,
-    /// Writes that reads have stopped.
-    pub interruptions: u64,
-    /// Bits that writes have changed, of all kinds of lines; none without bytes.
-    pub flipped_bits: u64,
-    /// The same of data lines.
-    pub flipped_data_bits: u64,
-}
-
-/// The counts of one bank since the start or the last reset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct BankStats {
-    /// Line reads of all kinds.
-    pub reads: u64,
-    /// Line writes of all kinds.
-    pub writes: u64,
-    /// Accesses that found their row open.
-    pub row_hits: u64,
-    /// Reads among them.
-    pub read_row_hits: u64,
-    /// Time during which the bank worked on accesses or these waited for their command, in picoseconds.
-    pub busy_ps: Ps,
-}
-
-impl std::ops::AddAssign for BankStats {
-    fn add_assign(&mut self, other: Self) {
-        let Self { reads, writes, row_hits, read_row_hits, busy_ps } = other;
-        self.reads += reads;
-        self.writes += writes;
-        self.row_hits += row_hits;
-        self.read_row_hits += read_row_hits;
-        self.busy_ps += busy_ps;
-    }
-}
 
 /// A bank: its counts, and when its last access is over.
 #[derive(Clone, Copy, Default)]
@@ -160,6 +89,7 @@ pub struct Device {
     leveling: Option<StartGap>,
     timing: Timing,
     modules: Option<Modules>,
+    dram: Option<Dram>,
     image: Image,
     energy: Energy,
     most_writes: MostWrites,
@@ -190,6 +120,7 @@ impl Device {
             leveling: StartGap::of(machine),
             timing: Timing::new(&machine.device),
             modules: Modules::of(machine, banks),
+            dram: (machine.module.kind == ModuleKind::Dram).then(|| Dram::new(machine)),
             image: Image::new(base, machine.engine.bytes),
             energy: Energy::new(&machine.device, layout.transfer_bytes()),
             most_writes: MostWrites::default(),
@@ -208,6 +139,7 @@ impl Device {
     pub fn power_cycle(&mut self, machine: &Machine) {
         self.timing = Timing::new(&machine.device);
         self.modules = Modules::of(machine, self.banks.len());
+        self.dram = self.dram.is_some().then(|| Dram::new(machine));
         self.banks.fill(Bank::default());
         self.reset_stats();
     }
@@ -235,9 +167,21 @@ impl Device {
         MediaPlace { channel, rank, bank: bank as u32, row, column }
     }
 
+    /// The DRAM that the device must be.
+    fn commanded(&self) -> &Dram {
+        self.dram.as_ref().expect("only DRAM takes commands about rows")
+    }
+
     fn place_now(&self, media: MediaLine) -> mapping::Place {
         let home = self.mapping.place(media);
         self.leveling.as_ref().map_or(home, |regions| regions.place(home))
+    }
+
+    /// Makes an access ready that is issued as a whole. Only DRAM needs that.
+    pub fn prepare(&mut self, now: Ps, location: Location, op: MediaOp) {
+        if let Some(dram) = &mut self.dram {
+            dram.prepare(now, location, op);
+        }
     }
 
     /// The contents of the media.
@@ -308,10 +252,10 @@ impl Device {
         self.image.writes(media)
     }
 
-    /// How many runs the device endures that write what was written since the last reset; `None` if nothing was, and with
-    /// modules, which move lines themselves.
+    /// How many runs the device endures that write what was written since the last reset; `None` if nothing was, with
+    /// modules, which move lines themselves, and with DRAM, which does not wear out.
     pub fn endured_runs(&self, machine: &Machine) -> Option<f64> {
-        if self.modules.is_some() {
+        if !self.wears() {
             return None;
         }
         let Some(regions) = &self.leveling else { return lifetime::unlevelled(machine, self.most_writes.of_all()) };
@@ -328,8 +272,11 @@ impl Device {
     pub fn evenly_endured_runs(&self, machine: &Machine) -> Option<f64> {
         let lines = machine.device.capacity.0 / LINE_BYTES;
         let writes = self.stats.writes;
-        (writes > 0 && self.modules.is_none())
-            .then(|| machine.wear.endurance_writes as f64 * lines as f64 / writes as f64)
+        (writes > 0 && self.wears()).then(|| machine.wear.endurance_writes as f64 * lines as f64 / writes as f64)
+    }
+
+    fn wears(&self) -> bool {
+        self.modules.is_none() && self.dram.is_none()
     }
 
     /// Resets statistics and wear to zero; bytes, open rows and busy banks stay.
@@ -380,7 +327,7 @@ impl DevicePort for Device {
     }
 
     fn open_row(&self, bank: u16) -> Option<u32> {
-        self.timing.open_row(bank)
+        self.dram.as_ref().map_or_else(|| self.timing.open_row(bank), |dram| dram.open_row(bank))
     }
 
     fn ready_at(&self, location: Location, op: MediaOp) -> Ps {
@@ -397,6 +344,26 @@ impl DevicePort for Device {
         self.timing.command_at(now, location, op)
     }
 
+    fn needs(&self, location: Location, op: MediaOp) -> (Option<RowCommand>, Ps) {
+        self.commanded().needs_on_bus(location, op)
+    }
+
+    fn refresh_due(&self, channel: u16) -> Ps {
+        self.commanded().refresh_due(channel)
+    }
+
+    fn refresh(&self, channel: u16) -> (RowCommand, Ps) {
+        self.commanded().refresh(channel)
+    }
+
+    fn rank_of(&self, bank: u16) -> u16 {
+        self.commanded().rank_of(bank)
+    }
+
+    fn send(&mut self, at: Ps, command: RowCommand) {
+        self.dram.as_mut().expect("only DRAM takes commands about rows").send(at, command);
+    }
+
     fn issue(
         &mut self,
         now: Ps,
@@ -408,9 +375,10 @@ impl DevicePort for Device {
     ) -> Issued {
         // With wear levelling a line may have moved since it was located, by one line.
         debug_assert!(location == self.locate(media) || self.leveling.is_some());
-        let issued = match &mut self.modules {
-            None => self.timing.issue(now, location, op, words, not_before),
-            Some(modules) => {
+        let issued = match (&mut self.modules, &mut self.dram) {
+            (None, None) => self.timing.issue(now, location, op, words, not_before),
+            (None, Some(dram)) => dram.issue(now, location, op, not_before),
+            (Some(modules), _) => {
                 let number = self.mapping.number(self.mapping.place(media));
                 modules.issue(now, location.bank, media, number, op)
             }

@@ -22,7 +22,8 @@ pub use omission::{Omission, ProtocolStep};
 pub use on_chip::{DrainedWrite, OnChipLine};
 pub use op::{COUNTER_WRITEBACK_BYTES, NO_SITE, Op, OpBuffer, OpSource, Site, UNKNOWN_VALUE, counter_writebacks};
 pub use port::{
-    Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, News, Wake, WriteToken,
+    Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, News, RowCommand,
+    Wake, WriteToken,
 };
 pub use program::{
     Annotation, BaseImage, ByteView, ProgramForm, ProgramLayout, ProgramRecovery, RecoveryReport, group_mask,

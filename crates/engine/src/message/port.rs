@@ -180,6 +180,28 @@ pub struct Issued {
     pub stops_write: bool,
 }
 
+/// A command to a device of DRAM about its rows. Banks and ranks are numbered over all channels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RowCommand {
+    /// Opens a row.
+    Activate(Location),
+    /// Closes the row of a bank.
+    Precharge {
+        /// The bank.
+        bank: u16,
+    },
+    /// Closes all rows of a rank.
+    PrechargeAll {
+        /// The rank.
+        rank: u16,
+    },
+    /// Refreshes a rank, of which no row is open.
+    Refresh {
+        /// The rank.
+        rank: u16,
+    },
+}
+
 /// What the media hold for a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content<'a> {
@@ -201,6 +223,8 @@ impl<'a> Content<'a> {
     }
 }
 
+const NOT_DRAM: &str = "only DRAM takes commands about rows";
+
 /// The device as the controller sees it.
 pub trait DevicePort {
     /// The bank and row of a media line.
@@ -212,6 +236,28 @@ pub trait DevicePort {
     fn ready_at(&self, location: Location, op: MediaOp) -> Ps;
     /// When an access that is submitted at `now` would have its column command if the data bus were free.
     fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps;
+    /// Of DRAM: the command that an access of `location` needs next, `None` if that is its column command, and the earliest time
+    /// for it.
+    fn needs(&self, _location: Location, _op: MediaOp) -> (Option<RowCommand>, Ps) {
+        unreachable!("{NOT_DRAM}")
+    }
+    /// Of DRAM: when `channel` is due for its next refresh.
+    fn refresh_due(&self, _channel: u16) -> Ps {
+        unreachable!("{NOT_DRAM}")
+    }
+    /// Of DRAM: the command that the next refresh of `channel` needs next, and the earliest time for it, which is not before
+    /// the refresh is due.
+    fn refresh(&self, _channel: u16) -> (RowCommand, Ps) {
+        unreachable!("{NOT_DRAM}")
+    }
+    /// Of DRAM: the rank of `bank`.
+    fn rank_of(&self, _bank: u16) -> u16 {
+        unreachable!("{NOT_DRAM}")
+    }
+    /// Of DRAM: sends `command` at `at`, not before the earliest time for it.
+    fn send(&mut self, _at: Ps, _command: RowCommand) {
+        unreachable!("{NOT_DRAM}")
+    }
     /// Reserves the bank, bus and rank for one access of `media`, which is at `location`: after the earlier accesses of
     /// its bank, with a column command no earlier than `not_before`. It moves `words` words, from 1 to
     /// [`LINE_WORDS`](super::LINE_WORDS), each with its part of what is stored beside the line. `now` must not decrease.

@@ -107,6 +107,7 @@ impl<'a> Clock<'a> {
                 }
                 now = queues[of].room_at(now);
                 let location = device.locate(media);
+                device.prepare(now, location, op);
                 queues[of].add(device.issue(now, media, location, op, LINE_WORDS, now).done);
                 accessed += 1;
             });

@@ -2,7 +2,7 @@
 //! the papers call broken are found to be broken, with a request that reproduces it.
 
 use super::common::judge::{
-    assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, readings, refusal, with,
+    assert_fails, assert_holds, assert_reproduces, count, crash, everywhere, readings, refusal, scheduled, with,
 };
 use counterpoint_engine::design;
 use counterpoint_engine::workload::WORKLOADS;
@@ -49,7 +49,7 @@ fn promises_hold_after_every_event_on_the_machine_of_the_paper() {
 }
 
 /// The scheduling policies other than that of `small`.
-const POLICIES: [&str; 4] = ["nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2"];
+const POLICIES: [&str; 5] = ["nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2", "ramulator2"];
 
 #[test]
 fn promises_hold_after_every_event_under_every_policy() {
@@ -57,11 +57,13 @@ fn promises_hold_after_every_event_under_every_policy() {
     let mut requests = Vec::new();
     for (design, policy) in SURVIVORS.iter().flat_map(|design| POLICIES.map(|policy| (*design, policy))) {
         for workload in ["array", "btree", "linked-list"] {
-            let set = json!([format!("controller.policy={policy}"), "engine.check_loads=true"]);
+            let set: Vec<String> =
+                scheduled(policy).into_iter().chain(["engine.check_loads=true".to_owned()]).collect();
             requests.push(with(&base, json!({"design": design, "workload": workload, "set": set})));
         }
-        if matches!(policy, "nvmain-frfcfs" | "dramsim2") {
-            let set = json!([format!("controller.policy={policy}"), "controller.write_acknowledged=written"]);
+        if matches!(policy, "nvmain-frfcfs" | "dramsim2" | "ramulator2") {
+            let written = "controller.write_acknowledged=written".to_owned();
+            let set: Vec<String> = scheduled(policy).into_iter().chain([written]).collect();
             requests.push(with(&base, json!({"design": design, "workload": "queue", "set": set})));
         }
     }
@@ -389,11 +391,10 @@ fn settings() -> impl Strategy<Value = Vec<String>> {
     let policy = prop::sample::select([&["continuous"], &POLICIES[..]].concat());
     (queue, (any::<bool>(), policy), 1..6u32, 0..3u32, 1..9u32, 1..65u32, 1..5u32, placement).prop_map(
         |((entries, high, low), (idle, policy), units, blocks, reads, parallelism, minor_bits, placement)| {
-            vec![
+            let mut sets = vec![
                 format!("controller.wpq_entries={entries}"),
                 format!("controller.wpq_high_watermark={high}"),
                 format!("controller.wpq_low_watermark={low}"),
-                format!("controller.policy={policy}"),
                 format!("controller.wpq_issue_when_idle={idle}"),
                 format!("controller.aes_units={units}"),
                 format!("controller.counter_cache_size={}B", 64 << blocks),
@@ -403,7 +404,9 @@ fn settings() -> impl Strategy<Value = Vec<String>> {
                 format!("controller.counter_placement={placement}"),
                 format!("counters.minor_bits={minor_bits}"),
                 "engine.check_loads=true".to_owned(),
-            ]
+            ];
+            sets.extend(scheduled(policy));
+            sets
         },
     )
 }

@@ -1,7 +1,7 @@
 //! Decisions that papers leave open, each set to what no preset has: every design accepts it in both readings, runs and
 //! says the same with and without bytes; what promises to survive a power failure does; and each does what it is for.
 
-use super::common::judge::{assert_holds, crash, everywhere, readings};
+use super::common::judge::{assert_holds, crash, everywhere, readings, scheduled};
 use super::common::{Full, LATE, Times, line, queue_of, run, times};
 use counterpoint_engine::config::{self, AesHold, AesOccupancy, CounterAtomicOrder, Machine, Variant};
 use counterpoint_engine::message::{NoObserver, ProgramForm};
@@ -69,7 +69,7 @@ fn every_design_accepts_every_decision_in_both_readings() {
     }
 }
 
-const POLICIES: [&str; 5] = ["continuous", "nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2"];
+const POLICIES: [&str; 6] = ["continuous", "nvmain-frfcfs-wqf", "nvmain-frfcfs", "gem5", "dramsim2", "ramulator2"];
 
 /// Writes keep the only circuit until they are admitted, reads ask for it, and every queue is as short as it can be.
 #[test]
@@ -80,17 +80,19 @@ fn reads_and_writes_that_share_a_circuit_never_wait_for_each_other_for_ever() {
         let entries = queue_of(&design::find(name, variant).unwrap(), 2);
         for (other, policy) in POLICIES.iter().enumerate() {
             let workload = WORKLOADS[(number + other) % WORKLOADS.len()].name;
-            requests.push(json!({
+            let mut request = json!({
                 "design": name, "variant": variant.name(), "machine": "small", "cores": 2, "workload": workload,
                 "transactions": 10, "warmup": 0, "set": [
-                    format!("controller.policy={policy}"), "controller.aes_reads=shared", "controller.aes_units=1",
+                    "controller.aes_reads=shared", "controller.aes_units=1",
                     "controller.aes_occupancy=block", "controller.counter_atomic_order=global",
                     format!("controller.wpq_entries={entries}"), "controller.wpq_high_watermark=2", "controller.wpq_low_watermark=0",
                     "controller.counter_wpq_entries=1", "controller.counter_wpq_high_watermark=1",
                     "controller.read_queue_entries=1", "controller.counter_cache_size=64B",
                     "controller.counter_cache_ways=1",
                 ],
-            }));
+            });
+            request["set"].as_array_mut().unwrap().extend(scheduled(policy).into_iter().map(Value::from));
+            requests.push(request);
         }
     }
     for (request, report) in requests.iter().zip(reports(&requests)) {

@@ -33,7 +33,7 @@ fn request(design: &str, workload: &str, more: &[&str]) -> Value {
 }
 
 /// The designs that hold, each with a workload.
-fn holding() -> Vec<(&'static str, &'static str)> {
+pub fn holding() -> Vec<(&'static str, &'static str)> {
     let workloads = ["array", "queue", "hash", "btree", "rbtree", "chain-queue"];
     all_that_hold().into_iter().zip(workloads.into_iter().cycle()).collect()
 }

@@ -51,7 +51,8 @@ fn rows(trace: &str) -> Vec<Row> {
     text.lines().skip(1).map(row).collect()
 }
 
-struct Zeros;
+/// What a replayed trace finds: zeros.
+pub struct Zeros;
 
 impl BaseImage for Zeros {
     fn line(&self, _line: Line) -> Option<&LineBytes> {
@@ -67,9 +68,9 @@ impl BaseImage for Zeros {
 
 /// The writes of each line that are not programmed yet, and when each write is.
 #[derive(Default)]
-struct Programmed {
-    under_way: HashMap<Line, VecDeque<u32>>,
-    done: Vec<(u32, Ps)>,
+pub struct Programmed {
+    pub under_way: HashMap<Line, VecDeque<u32>>,
+    pub done: Vec<(u32, Ps)>,
 }
 
 impl Observer for Programmed {
@@ -129,7 +130,7 @@ fn replay(machine: &Machine, rows: &[Row]) -> Vec<(u64, f64)> {
 }
 
 /// Mean and 99th percentile.
-fn summary(mut latencies: Vec<f64>) -> [f64; 2] {
+pub fn summary(mut latencies: Vec<f64>) -> [f64; 2] {
     latencies.sort_by(f64::total_cmp);
     let mean = latencies.iter().sum::<f64>() / latencies.len() as f64;
     [mean, latencies[latencies.len() * 99 / 100]]

@@ -54,6 +54,7 @@ impl Schedule for Continuous {
             writes_free_at_issue: false,
             forwards_reads: true,
             merges_writes: false,
+            sends_commands: false,
             turns_writes_away: false,
             shared_queue: false,
             bank_free: BankFree::AtNextColumn,

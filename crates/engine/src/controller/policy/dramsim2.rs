@@ -49,6 +49,7 @@ impl Schedule for Dramsim2 {
             writes_free_at_issue: true,
             forwards_reads: false,
             merges_writes: false,
+            sends_commands: false,
             turns_writes_away: false,
             shared_queue: false,
             bank_free: BankFree::AtNextColumn,

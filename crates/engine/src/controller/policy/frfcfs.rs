@@ -42,6 +42,7 @@ impl FirstReady {
             writes_free_at_issue: true,
             forwards_reads: false,
             merges_writes: false,
+            sends_commands: false,
             turns_writes_away: false,
             shared_queue,
             bank_free: BankFree::AtCommand,

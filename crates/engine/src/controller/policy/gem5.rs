@@ -105,6 +105,7 @@ impl Schedule for Gem5 {
             writes_free_at_issue: true,
             forwards_reads: true,
             merges_writes: true,
+            sends_commands: false,
             turns_writes_away: false,
             shared_queue: false,
             bank_free: BankFree::Always,

@@ -7,12 +7,13 @@ mod frfcfs;
 mod gem5;
 mod nvmain_frfcfs;
 mod nvmain_frfcfs_wqf;
+mod ramulator2;
 
 use super::queues::schedule::{Bank, WaitingReads};
 use super::queues::wpq::Wpq;
 use crate::config::{self, Machine, SchedulingPolicy};
 use crate::kernel::Ps;
-use crate::message::{DevicePort, Issued, Location, MediaOp};
+use crate::message::{DevicePort, Issued, Location, MediaOp, RowCommand};
 
 /// What a policy sees.
 pub(super) struct Look<'a> {
@@ -59,12 +60,24 @@ impl Candidate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
     Issue(Choice),
+    /// A command about rows is sent, by a policy that sends commands and not whole accesses.
+    Row(RowStep),
     /// The request that goes next to this bank can be served from this time on.
     Wait(u16, Ps),
     /// What a paced policy decides at its next turn.
     AtTurn,
     /// Nothing, until something changes.
     Nothing,
+}
+
+/// A command about rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct RowStep {
+    pub command: RowCommand,
+    /// When it is sent: not after now.
+    pub at: Ps,
+    /// The request for which it opens a row, and which gives its entry back.
+    pub opened: Option<Candidate>,
 }
 
 /// How a policy uses queues and banks.
@@ -80,6 +93,8 @@ pub(super) struct Conventions {
     pub forwards_reads: bool,
     /// Whether a write replaces an older one of its line in the queue.
     pub merges_writes: bool,
+    /// Whether it sends the commands of accesses, each when it decides so; it may decide several at a time.
+    pub sends_commands: bool,
     /// Whether it sometimes lets no writes enter the write pending queue.
     pub turns_writes_away: bool,
     /// Whether reads and writes share the entries of the write pending queue.
@@ -146,6 +161,7 @@ pub(super) fn of(machine: &Machine, banks: usize) -> Box<dyn Schedule> {
         SchedulingPolicy::NvmainFrfcfsWqf => Box::new(nvmain_frfcfs_wqf::NvmainFrfcfsWqf::new(machine, banks)),
         SchedulingPolicy::NvmainFrfcfs => Box::new(nvmain_frfcfs::NvmainFrfcfs::new(machine, banks)),
         SchedulingPolicy::Gem5 => Box::new(gem5::Gem5::new(machine)),
+        SchedulingPolicy::Ramulator2 => Box::new(ramulator2::Ramulator2::new(machine, banks)),
         SchedulingPolicy::Dramsim2 => Box::new(dramsim2::Dramsim2::new(config, banks)),
     }
 }
@@ -197,6 +213,15 @@ impl Look<'_> {
             Candidate::Read(slot) => self.reads.get(slot).since,
             Candidate::Write(slot) => self.wpq.entry(slot).ready_at,
         }
+    }
+
+    /// Since when `request` has waited, and its number among the requests of its kind.
+    fn age(&self, request: Candidate) -> (Ps, u64) {
+        let number = match request {
+            Candidate::Read(slot) => self.reads.get(slot).number,
+            Candidate::Write(slot) => self.wpq.entry(slot).sequence,
+        };
+        (self.since(request), number)
     }
 
     fn location(&self, request: Candidate) -> Location {

@@ -1,7 +1,7 @@
 //! Carries out what the policy decides: gives banks their next reads and writes, and tells the policy when to decide.
 
 use super::super::in_flight::{BankRead, Compared, Stage};
-use super::super::policy::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule};
+use super::super::policy::{BankFree, Candidate, Choice, Conventions, Look, Next, RowStep, Schedule};
 use super::bank_queues::BankQueues;
 use super::memory::Memory;
 use super::wpq::Wpq;
@@ -17,6 +17,8 @@ pub(in crate::controller) struct WaitingRead {
     pub read: BankRead,
     pub location: Location,
     pub since: Ps,
+    /// Its number among all reads that have waited.
+    pub number: u64,
 }
 
 /// The reads that wait for their banks, by slot.
@@ -24,16 +26,18 @@ pub(in crate::controller) struct WaitingRead {
 pub(in crate::controller) struct WaitingReads {
     slots: Slab<WaitingRead>,
     queues: BankQueues,
+    added: u64,
 }
 
 impl WaitingReads {
     fn new(banks: usize) -> Self {
-        Self { slots: Slab::default(), queues: BankQueues::new(banks) }
+        Self { slots: Slab::default(), queues: BankQueues::new(banks), added: 0 }
     }
 
-    fn add(&mut self, read: WaitingRead) {
-        let slot = self.slots.insert(read);
-        self.queues.push(slot, read.location);
+    fn add(&mut self, read: BankRead, location: Location, since: Ps) {
+        self.added += 1;
+        let slot = self.slots.insert(WaitingRead { read, location, since, number: self.added });
+        self.queues.push(slot, location);
     }
 
     fn take(&mut self, slot: u32) -> WaitingRead {
@@ -164,7 +168,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     pub fn decide(&mut self) {
         self.banks.awake = false;
         let now = self.queue.now();
-        if self.issue_next(0) && (0..self.banks.banks.len() as u16).any(|bank| self.banks.wants(bank, now)) {
+        if self.banks.conventions.sends_commands {
+            while self.issue_next(0) {}
+        } else if self.issue_next(0) && (0..self.banks.banks.len() as u16).any(|bank| self.banks.wants(bank, now)) {
             self.decide_soon();
         }
     }
@@ -199,7 +205,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     /// Adds `read` to the requests of its bank.
     pub fn ask_bank(&mut self, read: BankRead) {
         let (location, since) = (self.device.locate(read.media()), self.now());
-        self.banks.reads.add(WaitingRead { read, location, since });
+        self.banks.reads.add(read, location, since);
         self.serve(location.bank);
     }
 
@@ -245,12 +251,31 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
                 self.issue(&choice);
                 return true;
             }
+            Next::Row(step) => {
+                self.send(&step);
+                return true;
+            }
             Next::Issue(_) => self.banks.wake(bank, at, self.queue),
             Next::Wait(bank, ready) => self.banks.wake(bank, ready, self.queue),
             Next::AtTurn => self.decide_soon(),
             Next::Nothing => {}
         }
         false
+    }
+
+    /// Sends a command about rows.
+    fn send(&mut self, step: &RowStep) {
+        self.device.send(step.at, step.command);
+        match step.opened {
+            None => return,
+            Some(Candidate::Write(slot)) => self.banks.wpq.mark_opened(slot),
+            Some(Candidate::Read(slot)) => {
+                if let BankRead::Data(slot, _) = self.banks.reads.get(slot).read {
+                    self.reads.free_room(slot);
+                }
+            }
+        }
+        self.admission.look_again();
     }
 
     fn issue(&mut self, choice: &Choice) {

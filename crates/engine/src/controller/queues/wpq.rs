@@ -27,6 +27,8 @@ pub struct Entry {
     pub ready: bool,
     /// Whether a bank is taking its data.
     pub issued: bool,
+    /// Whether a row has been opened for it: its room is free.
+    pub opened: bool,
     /// Words that its write moves, known when it is issued.
     pub words: u8,
     /// Measurement period in which it was admitted.
@@ -224,6 +226,7 @@ impl Wpq {
             sequence: self.sequence,
             ready: false,
             issued: false,
+            opened: false,
             words: LINE_WORDS,
             epoch,
             increment,
@@ -280,9 +283,12 @@ impl Wpq {
         entries.skip_while(|&other| other != slot).nth(1).map(|slot| &self.entries[slot])
     }
 
-    /// The queued entry, ready and not issued, that a new one of the same address makes unnecessary.
+    /// The queued entry, ready and neither issued nor opened, that a new one of the same address makes unnecessary.
     pub fn superseded(&self, media: MediaLine) -> Option<u32> {
-        let waits = |slot: &u32| self.entries[*slot].ready && !self.entries[*slot].issued;
+        let waits = |slot: &u32| {
+            let Entry { ready, issued, opened, .. } = self.entries[*slot];
+            ready && !issued && !opened
+        };
         self.queued.oldest_first(media.code()).find(waits)
     }
 
@@ -304,13 +310,22 @@ impl Wpq {
         self.waiting.of_row(location).find(|&slot| counters || !self.entries[slot].media.is_counter())
     }
 
+    /// Marks that a row has been opened for the entry in `slot`, which waits: it gives its room back.
+    pub fn mark_opened(&mut self, slot: u32) {
+        let entry = &mut self.entries[slot];
+        debug_assert!(entry.ready && !entry.issued && !entry.opened && self.frees_at_issue);
+        entry.opened = true;
+        let kind = self.kind(self.entries[slot].media.is_metadata());
+        self.used[kind] -= 1;
+    }
+
     /// Marks `slot` as issued: the bank is taking its data, `words` words of it. The entry stays until [`Wpq::remove`], but
     /// its room may be free from now on.
     pub fn mark_issued(&mut self, slot: u32, words: u8) {
         self.waiting.remove(slot);
         let entry = &mut self.entries[slot];
         (entry.issued, entry.words) = (true, words);
-        if self.frees_at_issue {
+        if self.frees_at_issue && !self.entries[slot].opened {
             let kind = self.kind(self.entries[slot].media.is_metadata());
             self.used[kind] -= 1;
         }

@@ -171,7 +171,7 @@ impl Modules {
     /// The modules of `machine`, one for each of `banks` banks; `None` if its device has none.
     pub fn of(machine: &Machine, banks: usize) -> Option<Self> {
         let config = &machine.module;
-        if config.kind == ModuleKind::None {
+        if config.kind != ModuleKind::Buffered {
             return None;
         }
         let times = Times::of(config);

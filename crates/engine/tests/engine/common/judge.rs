@@ -93,3 +93,9 @@ pub fn readings(name: &str) -> Vec<Variant> {
     let [(first, some), (second, others)] = readings;
     if some == others { vec![second] } else { vec![first, second] }
 }
+
+/// What sets a scheduling policy on `small`, with the memory that it schedules.
+pub fn scheduled(policy: &str) -> Vec<String> {
+    let of_dram = ["module.kind=dram", "dram.bank_groups=2"].iter().filter(|_| policy == "ramulator2");
+    std::iter::once(format!("controller.policy={policy}")).chain(of_dram.map(ToString::to_string)).collect()
+}

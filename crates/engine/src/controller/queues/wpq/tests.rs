@@ -59,6 +59,21 @@ fn entry_that_is_not_ready_takes_room_and_nothing_else() {
 }
 
 #[test]
+fn an_entry_whose_row_is_open_gives_its_room_back_and_survives() {
+    let mut wpq = Wpq::new(room(2), None, 1, true);
+    let [a, b] = [1, 2].map(|line| wpq.push(write(MediaLine::data(Line(line)), 0, 5, line as u8)));
+    wpq.mark_opened(a);
+    assert_eq!((wpq.free(false), oldest(&wpq), wpq.is_high()), (1, Some(a), false));
+    assert_eq!(wpq.in_order().iter().map(|entry| entry.bytes[0]).collect::<Vec<_>>(), [1, 2]);
+    let superseded = |wpq: &Wpq, line| wpq.superseded(MediaLine::data(Line(line)));
+    assert_eq!((superseded(&wpq, 1), superseded(&wpq, 2)), (None, Some(b)), "it is on its way");
+    wpq.mark_issued(a, 8);
+    assert_eq!(wpq.free(false), 1);
+    wpq.remove(a);
+    assert_eq!((wpq.free(false), wpq.len()), (1, 1));
+}
+
+#[test]
 fn watermarks_count_ready_entries_of_each_kind() {
     let kind = |entries, high, low| Room { entries, high, low };
     let mut wpq = Wpq::new(kind(4, 3, 1), Some(kind(2, 2, 0)), 1, false);
