@@ -162,11 +162,13 @@ lint: lint-rust lint-python ## Check formatting, lints and types without changin
 # nothing is compiled twice: they have another profile.
 LINT_TARGET ?= target
 
-# To check the fuzz targets, libFuzzer need not be built.
+# To check the fuzz targets, libFuzzer need not be built. The engine of the playground is without a computer around it, wherever
+# it is built.
 lint-rust:
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --target-dir $(LINT_TARGET) -- -D warnings
 	CUSTOM_LIBFUZZER_PATH=/nowhere/libfuzzer.a cargo clippy --locked --manifest-path crates/engine/fuzz/Cargo.toml --target-dir $(LINT_TARGET) -- -D warnings
+	cargo clippy --locked --package counterpoint-web --target-dir $(LINT_TARGET) -- -D warnings
 
 lint-python: venv
 	$(BIN)/ruff check .
@@ -187,7 +189,7 @@ site: engine $(STAMPS)/site ## Build the documentation as a site, in target/site
 WASM := wasm32-unknown-unknown
 PLAYGROUND := target/playground/engine.gzip
 
-.PHONY: playground lint-web test-playground
+.PHONY: playground test-playground
 playground: $(PLAYGROUND) ## Build the engine as WebAssembly, for the page of the site on which it runs; it needs the Rust target wasm32-unknown-unknown.
 
 # The stack is that of a thread of Linux; 1 MiB is the default.
@@ -198,9 +200,6 @@ $(PLAYGROUND): $(ENGINE_SOURCES)
 	mkdir -p $(@D)
 	gzip --best --no-name --stdout target/$(WASM)/web/counterpoint_web.wasm > $@.part
 	mv $@.part $@
-
-lint-web: ## Check the engine as it is in the playground: without a computer around it.
-	cargo clippy --locked --package counterpoint-web -- -D warnings
 
 test-playground: engine $(PLAYGROUND) chromium ## Compare the engine of the playground with the one of this computer, in Node and in a browser.
 	$(BIN)/pytest tests/python/test_playground.py

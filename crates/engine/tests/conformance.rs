@@ -128,7 +128,7 @@ fn every_transaction_ends_and_the_parts_add_up() {
         let machine = config::preset(request["machine"].as_str().unwrap()).unwrap();
         let layout = design_of(&request["design"]).media_layout(&machine);
         let beside = layout.inline || layout.macs.is_some_and(|macs| macs.beside_bytes > 0);
-        let transfer = if beside { 72 } else { 64 };
+        let transfer = if beside { 72 } else { 64 + layout.modified_bytes };
         assert_eq!(of(&report, "/nvm/write_bytes"), writes * transfer, "{request}");
         assert_eq!(of(&report, "/nvm/read_bytes"), reads * transfer, "{request}");
         let design = design_of(&request["design"]);
@@ -259,7 +259,8 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
         assert_eq!(read, device.reads, "{case}");
         let left = controller.counter_writes + controller.counter_writes_coalesced;
         assert_eq!(controller.counter_writes_asked, left, "{case}");
-        let coalesced = controller.counter_writes_coalesced + controller.integrity_writes_coalesced;
+        let replaced = controller.integrity_writes_coalesced + controller.data_writes_merged;
+        let coalesced = controller.counter_writes_coalesced + replaced;
         assert_eq!(controller.admitted, written + coalesced, "{case}");
         let merges = config::preset(machine).unwrap().controller.counter_wpq_merging;
         let with_reduction = ["secpm", "secpm-workshop", "deuce", "supermem"];

@@ -22,7 +22,7 @@ OVER_SEEDS = (
     ("device", "counter writes", "nvm_counter_writes", units.number),
     ("device", "line reads", "nvm_reads", units.number),
     ("device", "counter reads", "nvm_counter_reads", units.number),
-    ("device", "energy in nJ", "nvm_energy_nj", units.number),
+    ("device", "energy in nJ", "nvm_energy_nj", lambda nj: units.number(nj or None)),
     ("counters", "counter cache hits", "counter_cache_hit_rate", units.percent),
     ("counters", "pages re-encrypted", "reencryptions", units.number),
     ("integrity", "metadata cache hits", "integrity_hit_rate", units.percent),
@@ -31,7 +31,8 @@ OVER_SEEDS = (
     ("pipe", "waiting for the write queue", "wpq_full_stall_ns", units.time),
     ("simulation", "simulated", "simulated_ns", units.time),
 )
-"""The figures of a run with several seeds: group, name, column of the frame, and how a value is shown."""
+"""The figures of a run with several seeds: group, name, column of the frame, and how a value is shown. A machine without
+figures of energy has zeros."""
 
 
 class Figures:
@@ -106,13 +107,31 @@ def _device(figures: Figures, stats: Stats) -> None:
         f"{units.number(nvm.reads)}: {units.number(nvm.counter_reads)} of them counters"
         + (f", {units.number(nvm.mac_reads)} MACs, {units.number(nvm.tree_reads)} tree" if stats.integrity else ""),
     )
+    if nvm.reads + nvm.writes and stats.simulated_ns:
+        figures.add("banks", _banks(stats))
+    if len(stats.channels) > 1 and nvm.reads + nvm.writes:
+        figures.add("channels", _channels(stats))
     if nvm.writes:
         worn = units.count_of(nvm.max_line_writes, "write") + (_wear(nvm) if stats.integrity else "")
         figures.add("most-written line", worn)
         figures.add("lifetime", _lifetime(nvm))
         if nvm.data_flip_share is not None:
             figures.add("bits changed per data write", units.percent(nvm.data_flip_share))
-    figures.add("energy", f"{units.number(nvm.energy_nj / 1e3)} µJ")
+    figures.add("energy", f"{units.number(nvm.energy_nj / 1e3)} µJ" if nvm.energy_nj else units.NOTHING)
+
+
+def _banks(stats: Stats) -> str:
+    """How many banks were used, and how busy the busiest was."""
+    used = sum(bank.reads + bank.writes > 0 for bank in stats.banks)
+    number, busiest = max(enumerate(stats.banks), key=lambda numbered: numbered[1].busy_ns)
+    share = units.percent(busiest.busy_ns / stats.simulated_ns)
+    return f"{used} of {len(stats.banks)} used; the busiest, bank {number}, for {share} of the time"
+
+
+def _channels(stats: Stats) -> str:
+    """The share of each channel in what was read and written."""
+    lines = [channel.reads + channel.writes for channel in stats.channels]
+    return ", ".join(units.percent(of / sum(lines)) for of in lines) + " of all reads and writes"
 
 
 def _counters(figures: Figures, stats: Stats) -> None:

@@ -17,7 +17,6 @@ use super::counter::{AuditedCounter, CounterCipher};
 use super::line_record::Status;
 use super::pads::{Earlier, Pads, Use, Way};
 use super::violation::Rule;
-use super::word_pads;
 use crate::message::{Line, LineBytes};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::VecDeque;
@@ -177,7 +176,7 @@ impl Secrecy {
     }
 }
 
-/// Notes the pad that the populated `line` was initially stored with.
+/// Notes the pad that the populated `line` was initially stored with, under one counter.
 pub(super) fn note_base(
     meet: &mut impl FnMut(u128, Use) -> Option<Use>,
     line: Line,
@@ -188,10 +187,6 @@ pub(super) fn note_base(
         return;
     }
     let at = Earlier { line, event: 0, way: Way::Run };
-    if cipher.words().is_some() {
-        let _ = word_pads::meet_words(meet, cipher, at, (cipher.base(), 0), base);
-        return;
-    }
     let _ = examine(meet, at, &cipher.apply(line, cipher.base(), base), [base].into_iter(), true);
 }
 

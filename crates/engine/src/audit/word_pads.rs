@@ -5,8 +5,8 @@
 
 use super::counter::{AuditedCounter, CounterCipher};
 use super::facts::CounterLayout;
-use super::pads::{Earlier, Use};
-use super::secrecy::{InFlight, Leak, Secrecy, block_of, plain_block};
+use super::pads::{Earlier, Use, Way};
+use super::secrecy::{self, InFlight, Leak, Secrecy, block_of, plain_block};
 use crate::message::{Line, LineBytes};
 
 /// The names of what is used of `pad` by a whole line, each with the number of its block: blocks, or the words of blocks.
@@ -41,6 +41,20 @@ pub(super) fn meet_words(
         }
     }
     leak
+}
+
+/// Notes what the populated `line` was initially stored with.
+pub(super) fn note_base(
+    meet: &mut impl FnMut(u128, Use) -> Option<Use>,
+    line: Line,
+    cipher: &CounterCipher,
+    base: &LineBytes,
+) {
+    if cipher.words().is_none() {
+        return secrecy::note_base(meet, line, cipher, base);
+    }
+    let at = Earlier { line, event: 0, way: Way::Run };
+    meet_words(meet, cipher, at, (cipher.base(), 0), base);
 }
 
 /// The counters that a line may be encrypted with: those that a boot would find for it, the one that it was last seen with, the
@@ -98,7 +112,7 @@ impl Secrecy {
         let mut meet = |pad, user| pads.meet(pad, user);
         let in_flight = self.lines.entry(at.line).or_insert_with(|| InFlight::new(base));
         if let (Some(base), false) = (base, in_flight.base_used) {
-            super::secrecy::note_base(&mut meet, at.line, cipher, base);
+            note_base(&mut meet, at.line, cipher, base);
         }
         in_flight.base_used = true;
         let leak = examine_words(&mut meet, cipher, at, stored, durable, in_flight);

