@@ -27,6 +27,8 @@ FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "reencryption-status": ("secpm", {"timings": _OVERFLOWS}),
     "old-minors": ("secpm", {"timings": _OVERFLOWS}),
     "done-bit-with-pair": ("secpm", {"timings": _OVERFLOWS}),
+    "modified-bits": ("deuce", {}),
+    "leading-counter": ("deuce", {}),
     "ready-bit": ("fca", {}),
     "counter-update": ("fca", {"operations": 3, "lines": 2}),
     "writeback-order": ("sca", {"operations": 3}),
