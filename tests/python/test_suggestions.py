@@ -26,7 +26,7 @@ pytestmark = pytest.mark.engine
         ),
         ("replay app.cptrace -d secpm", "workload 'app.cptrace' does not exist and is not a trace file\n"),
         ("crash secpm queue --fault stag", "did you mean 'staging-register'? (`counterpoint faults` lists all"),
-        ("run secpm queue --machine smal", "did you mean 'small'? (known: secpm, "),
+        ("run secpm queue --machine smal", "did you mean 'small'? (`counterpoint machines` lists all"),
         ("bugs xyzzy", "bug 'xyzzy' does not exist (`counterpoint bugs` lists all 42)"),
         ("run secpm queue --transactons 3", "No such option: --transactons (Possible options: --transactions)"),
         ("run secpm queue --xyzzy 3", "No such option: --xyzzy; `counterpoint run --help` lists all options"),

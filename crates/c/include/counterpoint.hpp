@@ -45,7 +45,8 @@ private:
 /* The 64 bytes of a line. */
 using line_bytes = std::array<std::uint8_t, COUNTERPOINT_LINE_BYTES>;
 
-/* The settings of a memory; empty texts: the defaults of counterpoint_config. */
+/* The settings of a memory; empty texts: the defaults of counterpoint_config. The seed is that of the command, 1; a zeroed
+   counterpoint_config has 0. */
 struct config {
     std::string design = "secpm";
     std::string variant{};
@@ -121,8 +122,9 @@ public:
         send(request(COUNTERPOINT_READ, address, id, requestor));
     }
 
-    void write(std::uint64_t address, const line_bytes &bytes, std::uint64_t id = 0, std::uint32_t requestor = 0,
-               std::uint64_t mask = 0, std::uint32_t flags = 0)
+    /* The first four are those of counterpoint_send_write. */
+    void write(std::uint64_t address, const line_bytes &bytes, std::uint64_t id = 0, std::uint32_t flags = 0,
+               std::uint32_t requestor = 0, std::uint64_t mask = 0)
     {
         counterpoint_request sent = request(COUNTERPOINT_WRITE, address, id, requestor);
         sent.bytes = bytes.data();

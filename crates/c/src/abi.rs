@@ -55,7 +55,9 @@ const _: () = {
 /// A read is complete: `bytes` is the decrypted line.
 pub type ReadDone =
     Option<unsafe extern "C" fn(context: *mut c_void, id: u64, address: u64, bytes: *const u8, time: u64)>;
-/// A write, or a counter write-back, has reached the persistence domain: from now on it survives a power failure.
+/// A write, or a counter write-back, has reached the persistence domain. Its line survives a power failure if the design makes the
+/// counter durable as well: not with designs that lose counters, and with `sca` and `sca-tree` only if the write has the flag
+/// COUNTERPOINT_COUNTER_ATOMIC, or its counter has been written back.
 pub type Persisted = Option<unsafe extern "C" fn(context: *mut c_void, id: u64, address: u64, time: u64)>;
 /// A request is answered.
 pub type Answered = Option<unsafe extern "C" fn(context: *mut c_void, answer: *const CAnswer)>;

@@ -2,6 +2,7 @@
 //! become error codes and a sentence.
 
 use crate::abi::{Config, ERROR_ARGUMENT, ERROR_FULL, ERROR_INTERNAL, ERROR_STATE, Growing, OK};
+use counterpoint_engine::config::without_long_list;
 use counterpoint_engine::embed::{Memory, Refusal};
 use std::any::Any;
 use std::cell::RefCell;
@@ -33,7 +34,7 @@ impl From<Refusal> for Failed {
             Refusal::Full(_) => ERROR_FULL,
             Refusal::State(_) => ERROR_STATE,
         };
-        Self(code, refusal.to_string())
+        Self(code, without_long_list(&refusal.to_string()))
     }
 }
 

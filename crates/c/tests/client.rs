@@ -21,7 +21,7 @@ const REQUESTS: u64 = 3_000;
 
 fn compiler(source: &str) -> Command {
     let mut command = Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".into()));
-    let flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"];
+    let flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wredundant-decls", "-Werror", "-I"];
     command.args(flags).arg(here("include")).arg(here("tests").join(source));
     command
 }
@@ -224,7 +224,7 @@ fn header_is_c() {
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("header.c");
     fs::write(&source, "#include \"counterpoint.h\"\n").unwrap();
     let mut compiler = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
-    let flags = ["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"];
+    let flags = ["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Wredundant-decls", "-Werror", "-fsyntax-only", "-I"];
     run(compiler.args(flags).arg(here("include")).arg(source));
 }
 

@@ -81,15 +81,24 @@ fn bridge_of_champsim_works_in_a_controller_like_champsims() {
 #[test]
 fn client_of_the_documentation_runs() {
     let page = fs::read_to_string(here("../../docs/embedding.md")).unwrap();
-    let client = page.split_once("```cpp\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (source, program) = (folder.join("documented.cpp"), folder.join("documented"));
-    fs::write(&source, client).unwrap();
-    let mut compiler = compiler();
-    run(compiler.arg(source).arg(archive()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program));
-    let told = run(&mut Command::new(program));
+    let blocks = page.split("```cpp\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(block, _)| block);
+    let programs: Vec<&str> = blocks.filter(|block| block.contains("int main")).collect();
+    let [of_c, of_cpp] = programs[..] else { panic!("the page has two programs and not {}", programs.len()) };
+    let told = documented("documented", of_c);
     for expected in ["write 1 of 0x1000 is durable at ", "read 2 of 0x1000 at ", "read 3 of 0x1000 at "] {
         let line = told.lines().find(|line| line.starts_with(expected));
         assert!(line.is_some_and(|line| line.contains("durable") || line.ends_with(": 42")), "{expected}: {told}");
     }
+    let told = documented("documented-hpp", of_cpp);
+    assert!(told.trim_end().ends_with("\n0 lines damaged"), "{told}");
+}
+
+/// What a program of a page prints.
+fn documented(name: &str, text: &str) -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (source, program) = (folder.join(name).with_extension("cpp"), folder.join(name));
+    fs::write(&source, text).unwrap();
+    let mut compiler = compiler();
+    run(compiler.arg(source).arg(archive()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program));
+    run(&mut Command::new(program))
 }

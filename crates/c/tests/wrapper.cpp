@@ -65,8 +65,8 @@ static void requests_and_answers()
     });
     // A moved memory keeps its function.
     memory moved = std::move(first);
-    moved.write(4096, filled(7), 11, 2);
-    moved.write(4096, filled(9), 12, 2, 0b10);
+    moved.write(4096, filled(7), 11, 0, 2);
+    moved.write(4096, filled(9), 12, 0, 2, 0b10);
     moved.counter_writeback(4096, 13);
     moved.run();
     moved.read(4096, 14, 1023);

@@ -87,6 +87,12 @@ def _gib_per_s(run: Document) -> float | None:
     return None if run["throughput_tps"] is None else run["throughput_tps"] * run["tx_size"] / 2**30
 
 
+def _lifetime_percent(run: Document) -> float | None:
+    """The lifetime in percent of the one if all lines wear alike."""
+    most, years = run["nvm"]["even_lifetime_years"], run["nvm"]["lifetime_years"]
+    return 100 * years / most if most else None
+
+
 def _of_modules(key: str) -> Callable[[Document], float | None]:
     """A figure of the modules of the device; None without them."""
     return lambda run: None if run["nvm"]["modules"] is None else run["nvm"]["modules"][key]
@@ -108,6 +114,8 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
     "l1_access_latency": lambda run: run["l1_access_latency_ns"],
     "hit_percent": _hit_percent,
     "miss_percent": _miss_percent,
+    "flip_percent": lambda run: _percent(run["nvm"]["data_flip_share"]),
+    "lifetime_percent": _lifetime_percent,
     "dirty_percent": lambda run: _percent(run["at_crash"]["dirty_fraction"]),
     "dirty_lines_percent": lambda run: _percent(run["at_crash"]["dirty_lines_fraction"]),
     "drain_mj": lambda run: run["at_crash"]["drain_energy_mj"],

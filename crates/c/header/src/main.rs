@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The sources in the order in which the header has their functions.
+/// The sources in the order in which the header has their functions: none that declares another one as a module, whose functions
+/// would be there twice.
 const SOURCES: [&str; 8] = [
     "border.rs",
     "abi.rs",
-    "calls/mod.rs",
+    "calls/library.rs",
     "calls/life.rs",
     "calls/traffic.rs",
     "calls/looks.rs",
@@ -41,6 +42,17 @@ fn header() -> String {
 
 fn main() {
     fs::write(interface("include/counterpoint.h"), header()).unwrap();
+}
+
+#[test]
+fn header_declares_each_function_once() {
+    let header = header();
+    let functions = header.lines().filter(|line| !line.starts_with(['/', ' ', '#']) && !line.starts_with("typedef"));
+    let mut declared: Vec<&str> = functions.filter_map(|line| line.split_once('(')).map(|(before, _)| before).collect();
+    let all = declared.len();
+    declared.sort_unstable();
+    declared.dedup();
+    assert!(all > 25 && declared.len() == all, "{all} declarations of {} functions", declared.len());
 }
 
 #[test]

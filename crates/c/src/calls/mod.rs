@@ -2,32 +2,22 @@
 #![allow(clippy::missing_safety_doc, reason = "the header is the contract: every pointer is null or as it says")]
 
 mod figures;
+mod library;
 mod life;
 mod looks;
 mod power;
 mod traffic;
 
 pub use figures::*;
+pub use library::*;
 pub use life::*;
 pub use looks::*;
 pub use power::*;
 pub use traffic::*;
 
-use crate::border::{Failed, last_error};
+use crate::border::Failed;
 use counterpoint_engine::embed::Kind;
-use std::ffi::{c_char, c_int};
-
-/// The sentence of the last error of this thread, valid until its next error; an empty text if there was none.
-#[unsafe(no_mangle)]
-pub extern "C" fn counterpoint_last_error() -> *const c_char {
-    last_error()
-}
-
-/// The version of the library, as COUNTERPOINT_VERSION.
-#[unsafe(no_mangle)]
-pub extern "C" fn counterpoint_version() -> *const c_char {
-    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
-}
+use std::ffi::c_int;
 
 /// The kind of request with this number.
 fn kind_of(number: c_int) -> Result<Kind, Failed> {

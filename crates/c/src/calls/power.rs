@@ -5,8 +5,9 @@ use crate::border::{Failed, Handle, code, give, resting, with};
 use counterpoint_engine::embed::PowerFailure;
 use std::ffi::c_int;
 
-/// Whether power can fail: 1, 0 or an error. counterpoint_last_error says why not: the design drains caches (the eadr
-/// family, bbe, sepencr), which belong to the caller, or the machine has engine.bytes = false.
+/// Whether power can fail: 1, 0 or an error. counterpoint_last_error says why not: the design drains caches, which belong to
+/// the caller (the eadr family, bbe, sepencr, their trees, horus), or writes that are not encrypted yet (dolos), or the machine
+/// has engine.bytes = false.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_can_crash(memory: *mut Handle) -> c_int {
     // SAFETY: null or a memory.
@@ -25,7 +26,7 @@ pub unsafe extern "C" fn counterpoint_can_crash(memory: *mut Handle) -> c_int {
 /// Fails power now and restarts. Requests in flight are lost and never answered; the persistence domain drains to the
 /// media; the machine boots with the design's own recovery, which takes no simulated time; then reads find what has
 /// survived, decrypted as that machine decrypts it: garbage if line and counter do not belong together. Time continues,
-/// statistics start from zero. An error where counterpoint_can_crash returns 0.
+/// statistics start from zero: take them before. An error where counterpoint_can_crash returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_crash(memory: *mut Handle) -> c_int {
     // SAFETY: null or a memory.

@@ -33,7 +33,7 @@ pub use geometry::{BankRegions, Geometry};
 pub use integrity::{Integrity, MacPlacement, MetadataCache, ReadVerification};
 pub use load::{check_set, check_value, is_section, load_machine, load_machine_for};
 pub use module::{Module, ModuleKind};
-pub use nearest::{nearest, unknown_name};
+pub use nearest::{nearest, unknown_name, without_long_list};
 pub use presets::{preset, preset_names};
 pub use program::{CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program, ProgramBase};
 pub use schema::{

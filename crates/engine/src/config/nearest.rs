@@ -31,6 +31,20 @@ pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> ConfigError {
     })
 }
 
+/// The longest list of names that is short.
+const SHORT: usize = 8;
+
+/// A sentence of [`unknown_name`] in which a long list of names is their number, if one that was probably meant is named.
+pub fn without_long_list(sentence: &str) -> String {
+    let list = sentence.split_once("'? (known: ").and_then(|(said, rest)| Some((said, rest.split_once(')')?)));
+    match list {
+        Some((said, (names, rest))) if names.split(", ").count() > SHORT => {
+            format!("{said}'? ({} are known){rest}", names.split(", ").count())
+        }
+        _ => sentence.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +68,14 @@ mod tests {
             unknown_name("design", "foo", &known).0,
             "design 'foo' does not exist (known: secpm, secpm-no-cwr, write-back)"
         );
+        let many: Vec<&str> = "a b c d e f g secpm secpm-no-cwr".split(' ').collect();
+        let said = |name, known| without_long_list(&unknown_name("design", name, known).0);
+        assert_eq!(said("secpn", &many), "design 'secpn' does not exist: did you mean 'secpm'? (9 are known)");
+        assert_eq!(
+            said("secpn", &many[1..]),
+            unknown_name("design", "secpn", &many[1..]).0,
+            "a list of eight is short"
+        );
+        assert_eq!(said("foo", &many), unknown_name("design", "foo", &many).0, "nothing else would help");
     }
 }

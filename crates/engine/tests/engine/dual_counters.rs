@@ -7,7 +7,7 @@ use counterpoint_engine::LineSystem;
 use counterpoint_engine::config::{self, Machine};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::NoObserver;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Consecutive pages in different banks and all counters in bank 0, writes that leave whenever a bank is free, and epochs of eight writes.
 fn secpm(aes_latency_ns: f64, more: &[&str]) -> Machine {
@@ -136,17 +136,20 @@ fn no_crash_loses_a_word() {
 
 #[test]
 fn bits_that_are_lost_and_pads_that_return_are_found() {
-    let found = |fault: &str| -> Vec<Value> {
-        let request = json!({
+    let request = |fault: &str| {
+        json!({
             "design": "deuce", "workload": "array", "machine": "small", "transactions": 20, "fault": fault,
             "set": ["counters.minor_bits=7"],
-        });
-        crash(&request)["violations"].as_array().unwrap().clone()
+        })
     };
+    let found = |fault: &str| crash(&request(fault))["violations"].as_array().unwrap().clone();
     let lost = found("modified-bits");
     assert!(!lost.is_empty() && lost.iter().all(|found| found["rule"] != "pad_reuse"), "{lost:?}");
     let reused = found("leading-counter");
     assert!(!reused.is_empty() && reused.iter().all(|found| found["rule"] == "pad_reuse"), "{reused:?}");
+    // It is there before the program has stored anything, and shown there, too.
+    let again = crash(&with(&request("leading-counter"), json!({"at_event": 1})));
+    assert_eq!((&reused[0]["crash_event"], &again["violation_count"]), (&json!(1), &json!(1)), "{again}");
 }
 
 /// Blocks that have not changed since their epoch began cross the bus again as they were.

@@ -11,8 +11,8 @@ impl Explorer<'_> {
     fn unjudged(&self) -> Option<String> {
         let events = self.auditor.events();
         match (self.plan, self.first_store) {
-            // What ended the run is a verdict.
-            _ if self.judged || self.stopped => None,
+            // What ended the run, or was found, is a verdict.
+            _ if self.judged || self.stopped || self.violation_count() > 0 => None,
             (CrashPlan::At(at), _) if at > events => {
                 Some(format!("at_event: {at} is not from 1 to {events}, which is the last event of this run"))
             }
