@@ -68,7 +68,7 @@ mod tests {
             unknown_name("design", "foo", &known).0,
             "design 'foo' does not exist (known: secpm, secpm-no-cwr, write-back)"
         );
-        let many: Vec<&str> = "a b c d e f g secpm secpm-no-cwr".split(' ').collect();
+        let many: Vec<&str> = "aa bb cc dd ee gg hh secpm secpm-no-cwr".split(' ').collect();
         let said = |name, known| without_long_list(&unknown_name("design", name, known).0);
         assert_eq!(said("secpn", &many), "design 'secpn' does not exist: did you mean 'secpm'? (9 are known)");
         assert_eq!(
