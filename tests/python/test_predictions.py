@@ -29,7 +29,8 @@ PREDICTED = {name: claim for name, claim in claims.published().items() if claim[
 @pytest.mark.parametrize("scale", ["full", "quick"])
 def test_predictions_are_made_on_one_machine_and_nothing_is_fitted(scale: Any) -> None:
     found = experiments("integrity", scale)
-    assert [one.id for one in found] == [f"integrity.{name}" for name in ("costs", "counter-trees", "boots", "since", "causes")]
+    names = ("costs", "counter-trees", "boots", "since", "causes")
+    assert [one.id for one in found] == [f"integrity.{name}" for name in names]
     assert not paper("integrity").decisions
     for experiment in found:
         assert experiment.charts or experiment.tables

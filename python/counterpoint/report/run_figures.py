@@ -31,8 +31,8 @@ OVER_SEEDS = (
     ("pipe", "waiting for the write queue", "wpq_full_stall_ns", units.time),
     ("simulation", "simulated", "simulated_ns", units.time),
 )
-"""The figures of a run with several seeds: group, name, column of the frame, and how a value is shown. A machine without
-figures of energy has zeros."""
+"""The figures of a run with several seeds: group, name, column of the frame, and how a value is shown. A machine
+without figures of energy has zeros."""
 
 
 class Figures:
