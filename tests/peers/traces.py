@@ -82,7 +82,7 @@ def requests(trace: Trace, burst: int) -> list[tuple[int, str, int]]:
 
 def configuration(machine: str) -> dict[str, object]:
     """What Ramulator is told: one channel of the machine."""
-    import ramulator  # only who repeats this has it
+    import ramulator  # type: ignore[import-not-found]  # only who repeats this has it
 
     standard, organisation, timings, _ = MACHINES[machine]
     dram = getattr(ramulator.dram, standard)(org_preset=organisation, timing_preset=timings)

@@ -207,7 +207,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
         }
         let media = MediaLine::data(line);
         let queued = self.memory.banks.wpq.newest(media).map(|entry| entry.bytes);
-        let blank = queued.is_none() && matches!(self.memory.device.content(media), Content::Never);
+        // Where neither bytes nor a cipher depend on it, the device need not look the line up.
+        let matters = self.memory.bytes || self.direct.is_some();
+        let blank = matters && queued.is_none() && matches!(self.memory.device.content(media), Content::Never);
         if self.memory.bytes && !blank {
             self.memory.reads[slot].bytes = self.read_bytes(media, queued);
         }

@@ -46,8 +46,6 @@ pub(super) struct Durations {
     pub programming: Ps,
     /// From the end of programming until the row may be closed.
     pub recovery: Ps,
-    /// Bursts of one to eight words.
-    pub bursts: [Ps; LINE_WORDS as usize],
 }
 
 impl Durations {
@@ -72,16 +70,22 @@ impl Durations {
             t_rtrs: whole_cycles(device.t_rtrs_ns),
             programming,
             recovery,
-            bursts: std::array::from_fn(|place| {
-                let words = place as u64 + 1;
-                (u64::from(device.burst_cycles) * words).div_ceil(u64::from(LINE_WORDS)) * cycle
-            }),
         }
     }
+}
 
-    /// How long a burst of `words` words occupies the bus.
-    pub fn burst(&self, words: u8) -> Ps {
-        self.bursts[usize::from(words) - 1]
+/// How long bursts of one to eight words occupy the bus, in picoseconds: whole interface cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bursts([Ps; LINE_WORDS as usize]);
+
+impl Bursts {
+    pub fn new(device: &Device) -> Self {
+        let cycles = |words: u64| (u64::from(device.burst_cycles) * words).div_ceil(u64::from(LINE_WORDS));
+        Self(std::array::from_fn(|place| cycles(place as u64 + 1) * device.interface_cycle_ps()))
+    }
+
+    pub fn of(&self, words: u8) -> Ps {
+        self.0[usize::from(words) - 1]
     }
 }
 
@@ -157,6 +161,7 @@ struct Burst {
 #[derive(Clone, Debug)]
 pub(super) struct Timing {
     durations: Durations,
+    lengths: Bursts,
     interruption: Interruption,
     banks: Vec<Bank>,
     ranks: Vec<Activates>,
@@ -182,6 +187,7 @@ impl Timing {
         let bursts_per_channel = (4 * device.ranks * per_rank) as usize;
         Self {
             durations: Durations::new(device),
+            lengths: Bursts::new(device),
             interruption: Interruption::of(device),
             banks,
             ranks: vec![
@@ -205,7 +211,7 @@ impl Timing {
     /// From when the bank of `location` works on an access to it without delay: its open row takes the column command,
     /// or may be closed. In picoseconds.
     pub fn ready_at(&self, location: Location, op: MediaOp) -> Ps {
-        let bank = self.banks[usize::from(location.bank)];
+        let bank = &self.banks[usize::from(location.bank)];
         let ready = if bank.open_row == location.row { bank.column[op as usize] } else { bank.precharge };
         if op == MediaOp::Write { ready.max(bank.programming.until) } else { ready }
     }
@@ -226,7 +232,7 @@ impl Timing {
 
     /// When an access on which its bank `begins` to work would have its column command, if the data bus were free.
     fn column_at(&self, begins: Ps, location: Location, op: MediaOp) -> Ps {
-        let bank = self.banks[usize::from(location.bank)];
+        let bank = &self.banks[usize::from(location.bank)];
         if bank.open_row == location.row {
             return begins;
         }
@@ -251,13 +257,13 @@ impl Timing {
         debug_assert!(now >= self.latest, "an access at {now} ps was issued after one at {} ps", self.latest);
         self.latest = now;
         let d = self.durations;
-        let length = d.burst(words);
+        let length = self.lengths.of(words);
         let columns = length.max(d.t_ccd);
         let bank = self.banks[usize::from(location.bank)];
         let row_hit = bank.open_row == location.row;
         let command = self.column_at(begins, location, op).max(not_before);
         if !row_hit {
-            let activate = self.activate_at(begins, bank);
+            let activate = self.activate_at(begins, &bank);
             self.ranks[usize::from(bank.rank)].add(activate, now, &d);
         }
         let burst = self.place(now, command, bank, op, length);
@@ -297,7 +303,7 @@ impl Timing {
     }
 
     /// When a row of `bank` can be activated, if the open one may be closed at `precharge`.
-    fn activate_at(&self, precharge: Ps, bank: Bank) -> Ps {
+    fn activate_at(&self, precharge: Ps, bank: &Bank) -> Ps {
         let closed = if bank.open_row == NO_ROW { precharge } else { precharge + self.durations.t_rp };
         self.ranks[usize::from(bank.rank)].first_from(closed, &self.durations)
     }

@@ -2,7 +2,7 @@
 
 use super::test_machine;
 use crate::config::{Device, WriteInterruption, WriteRecovery};
-use crate::device::timing::{Durations, Timing};
+use crate::device::timing::{Bursts, Durations, Timing};
 use crate::kernel::Ps;
 use crate::message::{Issued, Location, MediaOp};
 use MediaOp::{Read, Write};
@@ -70,9 +70,11 @@ fn timings_are_rounded_up_to_whole_cycles() {
         t_rtrs: 2_500,
         programming: 152_500,
         recovery: 0,
-        bursts: [2_500, 2_500, 5_000, 5_000, 7_500, 7_500, 10_000, 10_000],
     };
     assert_eq!(Durations::new(&device), expected);
+    let bursts = Bursts::new(&device);
+    let of_words = [2_500, 2_500, 5_000, 5_000, 7_500, 7_500, 10_000, 10_000];
+    assert_eq!(std::array::from_fn(|place| bursts.of(place as u8 + 1)), of_words);
     device.write_recovery = WriteRecovery::RowClose;
     (expected.programming, expected.recovery) = (150_000, 2_500);
     assert_eq!(Durations::new(&device), expected);
