@@ -1,15 +1,10 @@
 //! Held against NVMain, request by request: `tests/data/nvmain` has traces and what the original answered, with its
 //! configuration as it is shipped and with rows as long as the configuration says.
 
-use counterpoint_engine::LineSystem;
-use counterpoint_engine::config::{Machine, Variant, load_machine};
-use counterpoint_engine::controller::Response;
-use counterpoint_engine::design;
+use super::common::peers::{self, Row, page_has, root, rows, summary};
+use counterpoint_engine::config::{Machine, load_machine};
 use counterpoint_engine::kernel::Ps;
-use counterpoint_engine::message::{BaseImage, Line, LineBytes, MediaLine, MediaOp, Observer};
-use std::collections::{HashMap, VecDeque};
-use std::path::Path;
-use std::sync::Arc;
+use counterpoint_engine::message::MediaOp;
 
 /// A cycle of NVMain's memory in picoseconds, and of the processor that wrote the traces in those.
 const CYCLE: Ps = 2_500;
@@ -22,118 +17,11 @@ struct Answer {
     latency: u64,
 }
 
-struct Row {
-    cycle: u64,
-    op: MediaOp,
-    line: Line,
-    shipped: Answer,
-    matched: Answer,
-}
-
-fn root() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn rows(trace: &str) -> Vec<Row> {
-    let file = std::fs::File::open(root().join(format!("tests/data/nvmain/{trace}.tsv.zst"))).unwrap();
-    let text = std::io::read_to_string(zstd::Decoder::new(file).unwrap()).unwrap();
-    let row = |line: &str| {
-        let fields: Vec<&str> = line.split('\t').collect();
-        let number = |index: usize| fields[index].parse::<u64>().unwrap();
-        Row {
-            cycle: number(0) / CPU_CYCLES,
-            op: if fields[1] == "W" { MediaOp::Write } else { MediaOp::Read },
-            line: Line(u64::from_str_radix(fields[2], 16).unwrap() / 64),
-            shipped: Answer { accepted: number(3), latency: number(4) },
-            matched: Answer { accepted: number(5), latency: number(6) },
-        }
-    };
-    text.lines().skip(1).map(row).collect()
-}
-
-/// What a replayed trace finds: zeros.
-pub struct Zeros;
-
-impl BaseImage for Zeros {
-    fn line(&self, _line: Line) -> Option<&LineBytes> {
-        Some(&[0; 64])
-    }
-    fn populated(&self, _line: Line) -> bool {
-        true
-    }
-    fn end(&self) -> u64 {
-        1 << 30
-    }
-}
-
-/// The writes of each line that are not programmed yet, and when each write is.
-#[derive(Default)]
-pub struct Programmed {
-    pub under_way: HashMap<Line, VecDeque<u32>>,
-    pub done: Vec<(u32, Ps)>,
-}
-
-impl Observer for Programmed {
-    fn device_access(&mut self, _now: Ps, _bank: u16, media: MediaLine, op: MediaOp, until: Ps) {
-        if op == MediaOp::Write {
-            let line = media.as_line().unwrap();
-            let oldest = self.under_way.get_mut(&line).and_then(VecDeque::pop_front).unwrap();
-            self.done.push((oldest, until));
-        }
-    }
-}
-
 /// When each request of `rows` was accepted and how long it took, in memory cycles. A request that is refused blocks all
 /// behind it, as in NVMain's trace reader.
 fn replay(machine: &Machine, rows: &[Row]) -> Vec<(u64, f64)> {
-    let design = design::find("unencrypted", Variant::Hardened).unwrap();
-    let mut system = LineSystem::new(machine, &design, Arc::new(Zeros), 1, Programmed::default()).unwrap();
-    let mut sent = vec![0; rows.len()];
-    let mut done = vec![0; rows.len()];
-    let mut collect = |system: &mut LineSystem<Programmed>| {
-        let answers: Vec<Response> = system.advance().expect("something happens").to_vec();
-        for answer in answers {
-            if let Response::Read { token, .. } = answer {
-                done[token as usize] = system.now();
-            }
-        }
-    };
-    for (token, row) in rows.iter().enumerate() {
-        let wanted = (row.cycle * CYCLE).max(system.now());
-        while system.next_event_at().is_some_and(|at| at <= wanted) {
-            collect(&mut system);
-        }
-        system.wait_until(wanted);
-        while !system.accepts(row.op) {
-            collect(&mut system);
-        }
-        sent[token] = system.now();
-        match row.op {
-            MediaOp::Read => system.read(sent[token], row.line, token as u32),
-            MediaOp::Write => {
-                system.observer.under_way.entry(row.line).or_default().push_back(token as u32);
-                system.write(sent[token], row.line, &[1; 64], token as u32);
-            }
-        }
-    }
-    while system.next_event_at().is_some() {
-        collect(&mut system);
-    }
-    system.flush();
-    while system.next_event_at().is_some() {
-        collect(&mut system);
-    }
-    for &(token, at) in &system.observer.done {
-        done[token as usize] = at;
-    }
-    sent.iter().zip(&done).map(|(&sent, &done)| (sent / CYCLE, (done - sent) as f64 / CYCLE as f64)).collect()
-}
-
-/// Mean and 99th percentile.
-pub fn summary(mut latencies: Vec<f64>) -> [f64; 2] {
-    latencies.sort_by(f64::total_cmp);
-    let mean = latencies.iter().sum::<f64>() / latencies.len() as f64;
-    [mean, latencies[latencies.len() * 99 / 100]]
+    let of = |(sent, done): (Ps, Ps)| (sent / CYCLE, (done - sent) as f64 / CYCLE as f64);
+    peers::replay(machine, rows, CYCLE).into_iter().map(of).collect()
 }
 
 const TRACES: [&str; 12] = [
@@ -161,12 +49,17 @@ struct Configuration {
 }
 
 const CONFIGURATIONS: [Configuration; 2] = [
-    Configuration { name: "matched", sets: &[], added: 0.0, answer: |row| row.matched },
+    Configuration {
+        name: "matched",
+        sets: &[],
+        added: 0.0,
+        answer: |row| Answer { accepted: row.answers[2], latency: row.answers[3] },
+    },
     Configuration {
         name: "shipped",
         sets: &["device.row_segments=32", "controller.answer_latency_ns=25"],
         added: 10.0,
-        answer: |row| row.shipped,
+        answer: |row| Answer { accepted: row.answers[0], latency: row.answers[1] },
     },
 ];
 
@@ -183,7 +76,8 @@ fn compare(configuration: &Configuration, trace: &str) -> Vec<(MediaOp, [f64; 2]
     let file = root().join("tests/data/nvmain-pcm.toml");
     let sets: Vec<String> = configuration.sets.iter().map(ToString::to_string).collect();
     let machine = load_machine(file.to_str().unwrap(), &sets).unwrap();
-    let rows = rows(trace);
+    let mut rows = rows(&format!("nvmain/{trace}"));
+    rows.iter_mut().for_each(|row| row.cycle /= CPU_CYCLES);
     let ours = replay(&machine, &rows);
     let end = |ends: &mut dyn Iterator<Item = f64>| ends.fold(0.0, f64::max);
     let their_end =
@@ -223,14 +117,5 @@ fn every_trace_takes_as_long_as_in_nvmain() {
             }
         }
     }
-    let page = root().join("docs/nvmain.md");
-    let text = std::fs::read_to_string(&page).unwrap();
-    let (before, rest) = text.split_once("<!-- latencies -->\n").unwrap();
-    let (shown, after) = rest.split_once("<!-- end of latencies -->").unwrap();
-    if std::env::var_os("COUNTERPOINT_WRITE_PAGES").is_some() {
-        let text = format!("{before}<!-- latencies -->\n{table}<!-- end of latencies -->{after}");
-        std::fs::write(page, text).unwrap();
-    } else {
-        assert_eq!(shown, table, "docs/nvmain.md: COUNTERPOINT_WRITE_PAGES=1 writes the table");
-    }
+    page_has("docs/nvmain.md", &table);
 }

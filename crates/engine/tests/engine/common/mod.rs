@@ -4,6 +4,7 @@
 pub mod expected;
 pub mod judge;
 pub mod memory_client;
+pub mod peers;
 pub mod sources;
 
 use counterpoint_engine::config::{self, Machine, RunConfig, Variant};
