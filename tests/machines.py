@@ -23,6 +23,20 @@ _LATENCY_CYCLES = (12, 12, 400)
 """Of the counter cache: quicker than an AES circuit, and slower."""
 
 
+def _behind(choice: random.Random, size: Size) -> list[str]:
+    """Modules, which answer for themselves, on memory channels or behind links."""
+    modules = ["module.kind=buffered", f"module.buffer={size(512, 1024, 16384)}B", "controller.counter_write=line"]
+    if choice.random() < 0.5:
+        return modules
+    return [
+        *modules,
+        "link.kind=cxl",
+        f"link.latency_ns={choice.choice((0, 35, 1_000))}",
+        f"link.read_credits={size(1, 2, 64)}",
+        f"link.write_credits={size(1, 2, 64)}",
+    ]
+
+
 def scheduled(policy: str) -> list[str]:
     """A scheduling policy, with the memory that it schedules."""
     if policy == "ramulator2":
@@ -87,6 +101,7 @@ def machine(choice: random.Random) -> list[str]:
         return sizes[0] if tight and choice.random() < 0.75 else choice.choice(sizes)
 
     flag = ("true", "false")
+    policy = choice.choice(POLICIES)
     placement = choice.choice(("same-bank", "single-bank", "cross-bank", "interleaved"))
     mappings = ["page-interleaved", "page-xor", "bank-contiguous"]
     if placement in ("single-bank", "interleaved"):
@@ -124,7 +139,8 @@ def machine(choice: random.Random) -> list[str]:
         f"core.write_combining_buffers={size(1, 10)}",
         "engine.check_loads=true",
         *_decisions(choice),
-        *scheduled(choice.choice(POLICIES)),
+        *scheduled(policy),
+        *(_behind(choice, size) if policy == "continuous" and choice.random() < 0.5 else []),
     ]
 
 

@@ -130,12 +130,22 @@ def module_claims() -> str:
 
 def module_designs() -> str:
     """Latency of designs on Optane modules and on the papers' PCM, for docs/optane.md."""
+    return _on_two_machines("secpm", "optane")
+
+
+def linked_designs() -> str:
+    """Latency of designs on Optane modules behind links and on memory channels, for docs/cxl.md."""
+    return _on_two_machines("optane", "cxl-pm")
+
+
+def _on_two_machines(*machines: str) -> str:
+    """Latency and writes of designs over no encryption, ordered by that on the second machine."""
     designs = [
         *("unencrypted", "xts", "write-through", "secpm-no-cwr", "secpm", "fca", "sca", "co-located-cc"),
         *("hw-log", "alc", "easy-pm", "strict", "rebuild", "osiris", "supermem-tree", "xts-tree"),
     ]
     found: dict[str, dict[str, list[float]]] = {}
-    for machine in ("secpm", "optane"):
+    for machine in machines:
         frame = cp.compare(
             designs, COMPARE_WORKLOADS, machine=machine, transactions=500, footprint="256MiB", set=TIMING_ONLY
         )
@@ -146,21 +156,77 @@ def module_designs() -> str:
             for column, key in (("latency", "transaction_latency_ns_mean"), ("writes", "nvm_writes")):
                 of.setdefault(f"{column} {machine}", []).append(row[key] / plain[row["workload"]][key])
     means = {design: {key: sum(each) / len(each) for key, each in of.items()} for design, of in found.items()}
+    first, second = (f"latency {machine}" for machine in machines)
     ranks = {
-        machine: {design: 1 + place for place, design in enumerate(sorted(means, key=lambda one: means[one][machine]))}
-        for machine in ("latency secpm", "latency optane")
+        column: {design: 1 + place for place, design in enumerate(sorted(means, key=lambda one: means[one][column]))}
+        for column in (first, second)
     }
     body = [
         [
             f"`{design}`",
-            f"{means[design]['latency secpm']:.2f}",
-            f"{means[design]['latency optane']:.2f}",
-            f"{ranks['latency secpm'][design]} → {ranks['latency optane'][design]}",
-            f"{means[design]['writes optane']:.2f}",
+            f"{means[design][first]:.2f}",
+            f"{means[design][second]:.2f}",
+            f"{ranks[first][design]} → {ranks[second][design]}",
+            f"{means[design][f'writes {machines[1]}']:.2f}",
         ]
-        for design in sorted(means, key=lambda one: means[one]["latency optane"])
+        for design in sorted(means, key=lambda one: means[one][second])
     ]
-    return table(["design", "latency on `secpm`", "latency on `optane`", "place", "lines written on `optane`"], body)
+    titles = [f"latency on `{machine}`" for machine in machines]
+    return table(["design", *titles, "place", f"lines written on `{machines[1]}`"], body)
+
+
+LINKS = {
+    "host": ["link.domain=host"],
+    "host, phase 1 fails": ["link.power_flush=phase-1-fails"],
+    "host, phase 2 fails": ["link.power_flush=phase-2-fails"],
+    "device": ["link.domain=device", "controller.write_acknowledged=written"],
+}
+"""By place of the persistence domain, and what fails of the flush: the values of a machine with links."""
+
+UNCRASHED = ("ideal", "write-back-tree")
+"""The designs that cannot be crash-tested."""
+
+SMALL_MODULES = [
+    *("l1.size=512B", "l2.size=2KiB", "l2.ways=8", "l3.size=4KiB", "controller.counter_cache_size=512B"),
+    *("controller.wpq_entries=8", "controller.wpq_high_watermark=6", "controller.wpq_low_watermark=2"),
+    *("device.capacity=48MiB", "device.channels=3", "log.buckets=16", "module.buffer=512B"),
+]
+"""Caches and queues that a short run fills."""
+
+
+def links() -> str:
+    """Who holds behind a link, by where the persistence domain begins and what fails, for docs/cxl.md."""
+    names = [one.name for one in cp.designs() if one.name not in UNCRASHED]
+    cases = [(name, place) for name in names for place in LINKS]
+    with ThreadPoolExecutor() as pool:
+        broken = dict(zip(cases, pool.map(_broken_behind, cases), strict=True))
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        verdicts = ("breaks" if broken[name, place] else "holds" for place in LINKS)
+        rules = ", ".join(f"`{rule}`" for rule in sorted(broken[name, "device"]))
+        alike.setdefault((*verdicts, rules), []).append(name)
+    rows = [[", ".join(f"`{name}`" for name in names), *found] for found, names in sorted(alike.items(), reverse=True)]
+    return table(["designs", *LINKS, "rules broken with the domain at the device"], rows)
+
+
+def _broken_behind(case: tuple[str, str]) -> set[str]:
+    design, place = case
+    found: set[str] = set()
+    for workload in ("array", "btree"):
+        verdict = cp.crash(
+            design,
+            workload,
+            machine="cxl-pm",
+            tx_size=256,
+            footprint="32KiB",
+            transactions=40,
+            shrink=False,
+            blame=False,
+            set=[*SMALL_MODULES, *LINKS[place]],
+        )
+        assert not verdict.internal_errors, verdict.internal_errors
+        found |= {one.rule for one in verdict.violations}
+    return found
 
 
 def counters_before_data() -> str:

@@ -249,6 +249,8 @@ LONG: Mapping[tuple[str, str], Callable[[], str]] = {
         for name in lattice.BOUNDS
         for part, text in lattice.PARTS.items()
     },
+    ("docs/cxl.md", "links"): page_tables.links,
+    ("docs/cxl.md", "designs"): page_tables.linked_designs,
     ("docs/optane.md", "claims"): page_tables.module_claims,
     ("docs/optane.md", "designs"): page_tables.module_designs,
 }

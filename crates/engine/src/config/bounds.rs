@@ -5,8 +5,8 @@ use super::fields::FIELDS;
 use super::program::Program;
 use super::{
     AddressMapping, ByteSize, CacheLevel, CoreRegion, CounterPlacement, CounterWrite, Counters, Geometry, Integrity,
-    Leveling, MacPlacement, Machine, ModuleKind, ProgrammedBits, RunConfig, SchedulingPolicy, WriteAcknowledged,
-    WriteInterruption,
+    Leveling, LinkDomain, LinkKind, MacPlacement, Machine, ModuleKind, ProgrammedBits, RunConfig, SchedulingPolicy,
+    WriteAcknowledged, WriteInterruption,
 };
 use crate::kernel::ConfigError;
 use crate::message::LINE_BYTES;
@@ -95,6 +95,7 @@ fn check(machine: &Machine) -> Result<(), String> {
     device_as_a_whole(machine)?;
     modules(machine)?;
     dram(machine)?;
+    link(machine)?;
     wear(machine)
 }
 
@@ -210,7 +211,7 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
 
 /// What goes with modules, which schedule their media themselves.
 fn modules(machine: &Machine) -> Result<(), String> {
-    let Machine { module, device, controller, wear, .. } = machine;
+    let Machine { module, device, controller, link, wear, .. } = machine;
     let ByteSize(line) = module.media_line;
     if !line.is_power_of_two() {
         return Err(format!(
@@ -236,7 +237,7 @@ fn modules(machine: &Machine) -> Result<(), String> {
         ),
         (
             "controller.write_acknowledged = queued",
-            controller.write_acknowledged != WriteAcknowledged::Queued,
+            link.kind == LinkKind::None && controller.write_acknowledged != WriteAcknowledged::Queued,
             "the controller does not see when the media have programmed a line",
         ),
         (
@@ -253,6 +254,26 @@ fn modules(machine: &Machine) -> Result<(), String> {
         if refused {
             return Err(format!("module.kind = buffered needs {path}, because {why}"));
         }
+    }
+    Ok(())
+}
+
+/// What goes with a link.
+fn link(machine: &Machine) -> Result<(), String> {
+    let Machine { module, controller, link, .. } = machine;
+    if link.kind == LinkKind::None {
+        return Ok(());
+    }
+    if module.kind != ModuleKind::Buffered {
+        return Err("link.kind = cxl needs module.kind = buffered, because the controller cannot schedule what is behind a link"
+            .into());
+    }
+    if link.domain == LinkDomain::Device && controller.write_acknowledged != WriteAcknowledged::Written {
+        return Err(
+            "link.domain = device needs controller.write_acknowledged = written, because what only the queue has is \
+                    not durable"
+                .into(),
+        );
     }
     Ok(())
 }

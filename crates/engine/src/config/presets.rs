@@ -8,7 +8,7 @@ use super::nearest::unknown_name;
 use crate::kernel::ConfigError;
 
 /// Name and text of each preset.
-const PRESETS: [(&str, &str); 9] = [
+const PRESETS: [(&str, &str); 10] = [
     ("secpm", include_str!("presets/secpm.toml")),
     ("secpm-workshop", include_str!("presets/secpm-workshop.toml")),
     ("counter-atomicity", include_str!("presets/counter-atomicity.toml")),
@@ -18,6 +18,7 @@ const PRESETS: [(&str, &str); 9] = [
     ("optane", include_str!("presets/optane.toml")),
     ("ddr4-2400", include_str!("presets/ddr4-2400.toml")),
     ("ddr5-4800", include_str!("presets/ddr5-4800.toml")),
+    ("cxl-pm", include_str!("presets/cxl-pm.toml")),
 ];
 
 /// The preset that sets every value. All others build on it, and so does a machine file that names no base.
@@ -138,7 +139,7 @@ mod tests {
     fn nearest_preset_is_named() {
         assert_eq!(
             preset("secpn").unwrap_err().0,
-            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small, optane, ddr4-2400, ddr5-4800)"
+            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small, optane, ddr4-2400, ddr5-4800, cxl-pm)"
         );
     }
 }

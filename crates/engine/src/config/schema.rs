@@ -6,6 +6,7 @@ use super::device::Device;
 use super::dram::Dram;
 use super::fields::{AES_UNITS, CACHE_SIZE, CLOCK, DRAIN_ENERGY, GIB, LATENCY, MSHRS, QUEUE, TIMING, WAYS};
 use super::integrity::Integrity;
+use super::link::Link;
 use super::module::Module;
 use super::program::Program;
 use super::size::ByteSize;
@@ -51,6 +52,8 @@ pub struct Machine {
     pub dram: Dram,
     /// The modules of the device, if it has any.
     pub module: Module,
+    /// What is between the controller and those modules.
+    pub link: Link,
     /// How the device wears out.
     pub wear: Wear,
 }

@@ -38,7 +38,7 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
     let cores = job.programs.len();
     let encryption = encryption_parts(&config.machine, design, config.seed, &base)?;
     let shadow = shadow_region(&config.machine, design, cores as u16);
-    let survival = Survival::of(design, config.machine.counters.global_register);
+    let survival = Survival::of(design, &config.machine);
     let (keys, key_bytes) = (Keys::from_seed(config.seed), config.machine.controller.aes_key_bits as usize / 8);
     let log = encryption.as_ref().and_then(|parts| parts.log.as_ref()).map(|parts| LogFacts {
         first: parts.region.first,

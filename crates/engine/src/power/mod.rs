@@ -39,9 +39,11 @@ pub enum GlobalCounterSurvives {
     Not,
 }
 
-/// Which registers survive, of the controller and of a machine during boot.
+/// What survives: registers of the controller and of a machine during boot, and the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Survival {
+    /// What the write pending queue holds, and what leaves the chip on battery: both go to the media.
+    pub queue: bool,
     /// The re-encryption status register.
     pub status: bool,
     /// The log metadata registers.
@@ -67,6 +69,7 @@ pub struct Survival {
 impl Survival {
     /// Every register survives.
     pub const OF_ALL: Survival = Survival {
+        queue: true,
         status: true,
         log: true,
         global_counter: GlobalCounterSurvives::Value,
@@ -79,10 +82,13 @@ impl Survival {
         bit_lines: true,
     };
 
-    /// Which registers of `design` survive, on a machine that treats the global counter as `global_register` says.
-    pub fn of(design: &Design, global_register: GlobalRegister) -> Self {
+    /// Which registers of `design` survive on `machine`, and whether its queue does. Registers survive wherever the persistence
+    /// domain of a link begins (decision).
+    pub fn of(design: &Design, machine: &Machine) -> Self {
+        let global_register = machine.counters.global_register;
         let survives = |name| matches!(design.register_domain(name), Domain::Adr | Domain::NonVolatile);
         Self {
+            queue: machine.link.keeps_queue(),
             status: survives(RegisterName::ReencryptionStatus),
             log: survives(RegisterName::LogMetadata),
             global_counter: match (design.register_domain(RegisterName::GlobalCounter), global_register) {
@@ -106,6 +112,9 @@ impl Survival {
 
     /// What survives of `held` without the caches: the write pending queue and these registers.
     fn keep(&self, mut held: HeldState) -> AdrSnapshot {
+        if !self.queue {
+            held.wpq.clear();
+        }
         if self.bit_lines {
             held.wpq.append(&mut held.bit_lines);
         }
@@ -191,7 +200,7 @@ impl<'a> PowerLoss<'a> {
         Self {
             drain,
             battery: memory_map::supplied(design, machine),
-            survival: Survival::of(design, machine.counters.global_register),
+            survival: Survival::of(design, machine),
             boot_pads: design.cache_pads == CachePads::BootPads
                 || design.minor_unit().is_some() && drain.is_some_and(|drain| !drain.encrypts()),
             codec,
@@ -216,17 +225,20 @@ impl<'a> PowerLoss<'a> {
         let forbidden = drain.drain(&held.lines, &mut battery).err();
         let Draining { path, registers, leaving, .. } = battery;
         let work = path.work();
-        let mut plain: Vec<Line> = path.in_the_clear.iter().copied().collect();
-        plain.sort_unstable();
         let mut after = HeldState {
             status: path.status,
             global_counter: held.global_counter.map(|_| path.register),
-            plain,
             registers,
             ..held
         };
-        after.wpq.extend(leaving.left.iter().map(|write| (write.media, write.bytes)));
-        Drained { snapshot: self.survival.keep(after), left: leaving.left, work, forbidden }
+        // What leaves takes the way of the queue.
+        let left = if self.survival.queue { leaving.left } else { Vec::new() };
+        if self.survival.queue {
+            after.plain = path.in_the_clear.iter().copied().collect();
+            after.plain.sort_unstable();
+        }
+        after.wpq.extend(left.iter().map(|write| (write.media, write.bytes)));
+        Drained { snapshot: self.survival.keep(after), left, work, forbidden }
     }
 
     /// The pads under which `slots`, each with its line, would leave at the next loss of power if these registers were

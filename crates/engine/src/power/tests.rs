@@ -212,7 +212,11 @@ fn what_survives_without_persistent_caches_is_the_queue_and_what_the_registers_s
     let rig = Rig::new("secpm", Variant::Hardened);
     let drained = rig.loss().strike(held(), &rig.memory);
     assert_eq!((drained.snapshot.wpq.len(), drained.left.len()), (1, 0));
-    let of = |name, register| Survival::of(&design::find(name, Variant::Hardened).unwrap(), register);
+    let of = |name, register| {
+        let mut machine = load_machine("small", &[]).unwrap();
+        machine.counters.global_register = register;
+        Survival::of(&design::find(name, Variant::Hardened).unwrap(), &machine)
+    };
     for (register, survives) in [
         (GlobalRegister::Adr, GlobalCounterSurvives::Value),
         (GlobalRegister::MaxScan, GlobalCounterSurvives::AsScanned),
@@ -224,6 +228,28 @@ fn what_survives_without_persistent_caches_is_the_queue_and_what_the_registers_s
     let (bbe, sepencr) = (of("bbe", GlobalRegister::Adr), of("sepencr", GlobalRegister::Adr));
     assert_eq!((bbe.status, bbe.incr_counter, bbe.boot_counter, bbe.consumed), (true, true, false, true));
     assert_eq!((sepencr.incr_counter, sepencr.boot_counter, sepencr.consumed), (false, true, true));
+}
+
+#[test]
+fn queue_survives_behind_a_link_if_the_host_is_in_the_domain_and_its_flush_completes() {
+    use crate::config::{LinkDomain, LinkKind, PowerFlush};
+    let rig = Rig::new("secpm", Variant::Hardened);
+    let mut held = rig.held(&[]);
+    held.wpq = vec![(MediaLine::data(Line(3)), [9; 64])];
+    for (kind, domain, power_flush, survives) in [
+        (LinkKind::Cxl, LinkDomain::Host, PowerFlush::Completes, true),
+        (LinkKind::Cxl, LinkDomain::Device, PowerFlush::Completes, false),
+        (LinkKind::Cxl, LinkDomain::Host, PowerFlush::Phase1Fails, false),
+        (LinkKind::Cxl, LinkDomain::Host, PowerFlush::Phase2Fails, false),
+        (LinkKind::None, LinkDomain::Device, PowerFlush::Phase2Fails, true),
+    ] {
+        let mut machine = load_machine("cxl-pm", &[]).unwrap();
+        (machine.link.kind, machine.link.domain, machine.link.power_flush) = (kind, domain, power_flush);
+        let survival = Survival::of(&design::find("secpm", Variant::Hardened).unwrap(), &machine);
+        let drained = PowerLoss { survival, ..rig.loss() }.strike(held.clone(), &rig.memory);
+        assert_eq!(drained.snapshot.wpq.len(), usize::from(survives), "{kind:?} {domain:?} {power_flush:?}");
+        assert_eq!(machine.link.keeps_buffers(), kind == LinkKind::None || power_flush != PowerFlush::Phase2Fails);
+    }
 }
 
 #[test]

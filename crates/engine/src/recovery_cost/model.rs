@@ -73,7 +73,7 @@ impl Memory {
         let store = design.encryption.map_or(CounterStore::Region, |parts| parts.store);
         let caches = controller::metadata_shape(machine, store, 1);
         let global = design.encryption.is_some_and(|parts| parts.scheme(&machine.counters).global());
-        let survival = Survival::of(design, machine.counters.global_register);
+        let survival = Survival::of(design, machine);
         let log = design.log.map(|log| Log {
             records: u64::from(machine.log.buckets) * u64::from(machine.log.bucket_records),
             metadata: if log.layout == LogLayout::Chains { u64::from(machine.log.buckets) } else { 0 },

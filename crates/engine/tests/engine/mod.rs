@@ -34,6 +34,7 @@ mod integrity;
 mod interruption;
 mod layering;
 mod legal;
+mod links;
 mod log_crash;
 mod logged_stores;
 mod modules;

@@ -25,9 +25,14 @@ const SMALL: [&str; 8] = [
 const MODULES: [&str; 4] = ["device.capacity=48MiB", "device.channels=3", "log.buckets=16", "module.buffer=512B"];
 
 fn request(design: &str, workload: &str, more: &[&str]) -> Value {
+    on("optane", design, workload, more)
+}
+
+/// A short crash run on `machine`, which has modules.
+pub fn on(machine: &str, design: &str, workload: &str, more: &[&str]) -> Value {
     let sets: Vec<&str> = SMALL.iter().chain(&MODULES).chain(more).copied().collect();
     json!({
-        "design": design, "workload": workload, "machine": "optane", "set": sets, "tx_size": 128, "footprint": "16KiB",
+        "design": design, "workload": workload, "machine": machine, "set": sets, "tx_size": 128, "footprint": "16KiB",
         "transactions": 6,
     })
 }

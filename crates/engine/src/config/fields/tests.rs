@@ -64,6 +64,9 @@ fn another(path: &str) -> &str {
         "device.mapping" => "page-xor",
         "device.programmed_bits" => "changed",
         "module.kind" => "buffered",
+        "link.kind" => "cxl",
+        "link.domain" => "device",
+        "link.power_flush" => "phase-1-fails",
         "module.media_line" => "128B",
         "module.ait_reach" => "1MiB",
         "wear.leveling" => "start-gap",
@@ -96,6 +99,7 @@ fn needs(path: &str) -> Option<&'static str> {
         "device.mapping" => Some("program.core_region=packed"),
         "controller.write_acknowledged" => Some("controller.wpq_issue_when_idle=true"),
         "integrity.mac_placement" => Some("integrity.mac_bits=56"),
+        "link.kind" => Some("module.kind=buffered"),
         _ => None,
     }
 }

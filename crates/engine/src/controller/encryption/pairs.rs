@@ -84,7 +84,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
 
     /// Completes the pair of write `slot`, for whose counter block there is an entry.
     pub fn complete_pair(&mut self, slot: u32) {
-        let Write { line, ciphertext, counter, entry, origin, counter_atomic, .. } = self.memory.writes[slot];
+        let Write { line, counter, entry, origin, counter_atomic, .. } = self.memory.writes[slot];
         let id = self.engine.counters.block(line);
         let Some(block) = self.block_with(line, counter) else {
             // The block has left the chip while this write waited for an entry.
@@ -106,7 +106,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         }
         self.memory.banks.wpq.set_ready(entry, self.memory.queue.now());
         self.memory.entry_ready();
-        self.memory.observer.persisted(self.memory.queue.now(), MediaLine::data(line), &ciphertext);
+        self.memory.queued(entry);
         self.commit_metadata(slot);
         let bank = self.memory.banks.wpq.entry(entry).location.bank;
         self.finish_write(slot);

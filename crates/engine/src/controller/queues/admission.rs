@@ -394,21 +394,20 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if let MediaUnit::Counter(id) = media.unit() {
             self.outdate_staged(id, increment);
         }
-        let now = self.memory.now();
         self.memory.account_occupancy();
         if let Some(older) = self.merges(media) {
-            let Entry { epoch, bytes, .. } = self.memory.banks.wpq.entry(older);
-            self.memory.meter.count_coalesced(media, *epoch);
+            let Entry { epoch, bytes, .. } = *self.memory.banks.wpq.entry(older);
+            self.memory.meter.count_coalesced(media, epoch);
             self.memory.meter.stats.admitted += 1;
-            self.memory.observer.coalesced(now, media, bytes);
+            self.memory.replaced(media, &bytes);
             self.memory.banks.wpq.replace(older, &block, increment, None);
-            self.memory.observer.persisted(now, media, &block);
+            self.memory.queued(older);
             return;
         }
         if let Some(older) = self.removed_by(media) {
-            let Entry { epoch, media: removed, bytes, .. } = self.memory.banks.wpq.remove(older);
-            self.memory.meter.count_coalesced(*removed, *epoch);
-            self.memory.observer.coalesced(now, *removed, bytes);
+            let Entry { epoch, media: removed, bytes, .. } = *self.memory.banks.wpq.remove(older);
+            self.memory.meter.count_coalesced(removed, epoch);
+            self.memory.replaced(removed, &bytes);
         }
         self.memory.append(media, block, increment, true, None, None);
     }

@@ -62,12 +62,28 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
             self.banks.wpq.push(Arrival { media, location, bytes, ready, now, epoch, increment, beside, acknowledge });
         self.entry_ready();
         if ready {
-            for (media, bytes) in self.banks.wpq.entry(slot).units() {
-                self.observer.persisted(now, media, bytes);
-            }
+            self.queued(slot);
             self.serve(location.bank);
         }
         slot
+    }
+
+    /// The entry in `slot` has its bytes. If the queue is in the persistence domain, so have they.
+    pub fn queued(&mut self, slot: u32) {
+        if !self.banks.keeps_queue {
+            return;
+        }
+        let now = self.now();
+        for (media, bytes) in self.banks.wpq.entry(slot).units() {
+            self.observer.persisted(now, media, bytes);
+        }
+    }
+
+    /// The bytes of `media` leave the queue because newer ones replace them.
+    pub fn replaced(&mut self, media: MediaLine, bytes: &LineBytes) {
+        if self.banks.keeps_queue {
+            self.observer.coalesced(self.queue.now(), media, bytes);
+        }
     }
 
     /// Replaces the bytes of the queued entry `older`, which no bank has taken, by those of a newer write of its line.
@@ -76,13 +92,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         self.meter.stats.admitted += 1;
         let entry = self.banks.wpq.entry(older);
         self.meter.count_merged(entry.epoch);
-        for (media, bytes) in entry.units() {
-            self.observer.coalesced(now, media, bytes);
+        if self.banks.keeps_queue {
+            for (media, bytes) in entry.units() {
+                self.observer.coalesced(now, media, bytes);
+            }
         }
         self.banks.wpq.replace(older, bytes, 0, beside);
-        for (media, bytes) in self.banks.wpq.entry(older).units() {
-            self.observer.persisted(now, media, bytes);
-        }
+        self.queued(older);
     }
 
     /// One of the two things that the acknowledgement of a written line waits for: that its write is complete, and that
@@ -146,10 +162,14 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
         let now = self.now();
         let newer = self.banks.wpq.has_newer(slot);
         let entry = self.banks.wpq.remove(slot);
+        let keeps_queue = self.banks.keeps_queue;
         for (media, bytes) in entry.units() {
+            if !keeps_queue {
+                self.observer.persisted(now, media, bytes);
+            }
             self.observer.bus_write(now, media, bytes);
             self.device.store(media, bytes);
-            if let Some(held) = self.device.instead(media).filter(|_| !newer || media.is_counter()) {
+            if let Some(held) = self.device.instead(media).filter(|_| !(newer && keeps_queue) || media.is_counter()) {
                 self.observer.media_hold(now, media, held);
             }
         }
@@ -162,7 +182,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     pub fn media_written(&mut self) {
         let now = self.now();
         for (media, bytes) in self.device.ended(now) {
-            if media.is_counter() || !self.banks.wpq.holds_ready(media) {
+            if media.is_counter() || !(self.banks.keeps_queue && self.banks.wpq.holds_ready(media)) {
                 self.observer.media_hold(now, media, Some(&bytes));
             }
         }

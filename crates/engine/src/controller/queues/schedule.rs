@@ -78,6 +78,8 @@ pub(in crate::controller) struct Banks {
     awake: bool,
     /// Whether no more requests will come.
     flushing: bool,
+    /// Whether a power failure leaves what is in the queue.
+    pub keeps_queue: bool,
     /// Whether writes are acknowledged when they are programmed.
     pub acknowledges_written: bool,
     /// Added to the end of data, in picoseconds.
@@ -97,6 +99,7 @@ impl Banks {
             policy,
             awake: false,
             flushing: false,
+            keeps_queue: machine.link.keeps_queue(),
             acknowledges_written: machine.controller.write_acknowledged == WriteAcknowledged::Written,
             answer_latency: ns_to_ps(machine.controller.answer_latency_ns),
             counters_alone: None,

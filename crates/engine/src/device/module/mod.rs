@@ -9,6 +9,7 @@
 //! - `buffer`: which media lines the buffer holds, and what of each was written.
 //! - `translation`: which entries of the address indirection table are in its cache.
 //! - `unprogrammed`: what a power failure takes from a buffer outside the persistence domain.
+//! - `link`: what takes the place of the channel of a module that is not on one.
 //!
 //! A request is submitted at the current time, and its whole schedule is known at once.
 //!
@@ -24,6 +25,7 @@
 //! - Turnarounds of the channel are not modelled, nor is the wear levelling of the module.
 
 mod buffer;
+mod link;
 #[cfg(test)]
 mod tests;
 mod translation;
@@ -34,6 +36,7 @@ use crate::config::{self, Machine, ModuleKind};
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{Issued, LINE_BYTES, LineBytes, MediaLine, MediaOp, PAGE_BYTES};
 use buffer::Buffer;
+use link::Link;
 use translation::Translation;
 use unprogrammed::Unprogrammed;
 
@@ -152,6 +155,7 @@ impl Arriving {
 #[derive(Clone, Debug)]
 struct Module {
     channel: Channel,
+    link: Option<Link>,
     buffer: Buffer,
     arriving: Arriving,
     media: Media,
@@ -184,13 +188,14 @@ impl Modules {
         };
         let sectors = config.media_line.0 / LINE_BYTES;
         let buffer = Buffer::new((config.buffer.0 / config.media_line.0) as usize, sectors as u32);
-        let module = Module { channel: Channel::default(), buffer, arriving: Arriving::default(), media };
+        let link = Link::of(&machine.link);
+        let module = Module { channel: Channel::default(), link, buffer, arriving: Arriving::default(), media };
         let cycles = u64::from(machine.device.burst_cycles);
         Some(Self {
             modules: vec![module; banks],
             sectors,
             burst: cycles * machine.device.interface_cycle_ps(),
-            unprogrammed: (!config.buffer_durable).then(Unprogrammed::default),
+            unprogrammed: (!config.buffer_durable || !machine.link.keeps_buffers()).then(Unprogrammed::default),
         })
     }
 
@@ -215,8 +220,9 @@ impl Modules {
     /// Schedules one access of `media`, which is line `number` of its module; see [`crate::message::DevicePort::issue`].
     pub fn issue(&mut self, now: Ps, module: u16, media: MediaLine, number: u64, op: MediaOp) -> Issued {
         let (line, sector) = (number / self.sectors, (number % self.sectors) as u32);
-        let Module { channel, buffer, arriving, media: behind } = &mut self.modules[usize::from(module)];
-        let (length, unprogrammed) = (self.burst, &mut self.unprogrammed);
+        let Module { channel, link, buffer, arriving, media: behind } = &mut self.modules[usize::from(module)];
+        let length = link.as_ref().map_or(self.burst, |link| link.length(op));
+        let unprogrammed = &mut self.unprogrammed;
         let mut leaves = |leaving| {
             if let Some(unprogrammed) = unprogrammed {
                 unprogrammed.leaves(module, leaving);
@@ -224,14 +230,26 @@ impl Modules {
         };
         let end = match op {
             MediaOp::Read => {
-                let known = buffer.read(now, line, sector, behind, &mut leaves) + behind.times.buffer;
-                channel.occupy(now, known, length) + length
+                let arrives = link.as_mut().map_or(now, |link| link.ask(now, op));
+                let known = buffer.read(arrives, line, sector, behind, &mut leaves) + behind.times.buffer;
+                match link {
+                    Some(link) => link.answer(now, op, known),
+                    None => channel.occupy(now, known, length) + length,
+                }
             }
             MediaOp::Write => {
-                let arrives = channel.occupy(now, now, length) + length;
+                let arrives = match link {
+                    Some(link) => link.ask(now, op),
+                    None => channel.occupy(now, now, length) + length,
+                };
                 let accepted = buffer.write(arrives, line, sector, behind, &mut leaves);
                 arriving.after_earlier(now, number, accepted)
             }
+        };
+        // The host knows of a write that the module has taken by its answer.
+        let done = match (op, link) {
+            (MediaOp::Write, Some(link)) => link.answer(now, op, end),
+            _ => end,
         };
         if let (MediaOp::Write, Some(unprogrammed)) = (op, &mut self.unprogrammed) {
             unprogrammed.accepted(media, (module, line), end);
@@ -240,7 +258,7 @@ impl Modules {
             command: now,
             burst: length,
             data_end: end,
-            done: end,
+            done,
             next: now + length,
             row_hit: false,
             stops_write: false,

@@ -254,3 +254,89 @@ fn location_of_a_module_is_that_of_its_bank() {
     assert_eq!(device.command_at(5, device.locate(media), MediaOp::Read), 5);
     assert_eq!(u32::from(bank), device.place(media).bank);
 }
+
+mod link {
+    //! Modules behind a link of CXL, to the picosecond.
+
+    use super::*;
+    use crate::config::{LinkKind, PowerFlush};
+    use crate::message::Issued;
+
+    const WAY: Ps = 35_000;
+    /// 17 and 85 bytes, at 32 bytes in a nanosecond.
+    const HEADER: Ps = 531;
+    const LINE: Ps = 2_656;
+
+    fn linked(change: impl FnOnce(&mut Machine)) -> Device {
+        let mut machine = machine();
+        machine.link.kind = LinkKind::Cxl;
+        change(&mut machine);
+        device(&machine)
+    }
+
+    fn issue(device: &mut Device, now: Ps, number: u64, op: MediaOp) -> Issued {
+        let media = MediaLine::data(Line(number));
+        let location = device.locate(media);
+        device.issue(now, media, location, op, 8, 0)
+    }
+
+    #[test]
+    fn an_access_goes_there_and_back() {
+        let mut device = linked(|_| {});
+        let read = issue(&mut device, 0, 0, MediaOp::Read);
+        let known = HEADER + WAY + TRANSLATION + READ + BUFFER;
+        assert_eq!((read.data_end, read.done), (known + LINE + WAY, known + LINE + WAY));
+        let later = 1_000_000;
+        let write = issue(&mut device, later, 1, MediaOp::Write);
+        let taken = later + LINE + WAY;
+        assert_eq!((write.data_end, write.done), (taken, taken + HEADER + WAY), "taken, and known to be");
+        assert_eq!((write.burst, read.burst), (LINE, HEADER));
+    }
+
+    #[test]
+    fn messages_of_a_direction_follow_one_another_and_those_of_the_other_do_not_wait() {
+        let mut device = linked(|_| {});
+        issue(&mut device, 0, 0, MediaOp::Read);
+        let later = 1_000_000;
+        let taken = |place: Ps| later + place * LINE + WAY;
+        for place in 1..4 {
+            assert_eq!(issue(&mut device, later, place, MediaOp::Write).data_end, taken(place));
+        }
+        let asked = later + 3 * LINE + HEADER + WAY;
+        let read = issue(&mut device, later, 1, MediaOp::Read);
+        assert_eq!(read.data_end, asked + BUFFER + LINE + WAY, "behind the writes, and its answer before none");
+    }
+
+    #[test]
+    fn encryption_of_the_link_takes_its_time_in_each_direction() {
+        let plain = issue(&mut linked(|_| {}), 0, 0, MediaOp::Read).data_end;
+        let encrypted = issue(&mut linked(|machine| machine.link.ide_ns = 5.0), 0, 0, MediaOp::Read).data_end;
+        assert_eq!(encrypted, plain + 2 * 5_000);
+    }
+
+    #[test]
+    fn a_request_without_a_credit_waits_for_an_answer() {
+        let mut device = linked(|machine| (machine.link.read_credits, machine.link.write_credits) = (1, 2));
+        let first = issue(&mut device, 0, 0, MediaOp::Read).done;
+        let second = issue(&mut device, 0, 1, MediaOp::Read).done;
+        assert_eq!(second, first + HEADER + WAY + BUFFER + LINE + WAY);
+        let later = 1_000_000;
+        let writes = [0, 1, 2].map(|line| issue(&mut device, later, line, MediaOp::Write));
+        assert_eq!(writes[1].data_end, later + 2 * LINE + WAY, "it has a credit of its own");
+        assert_eq!(writes[2].data_end, writes[0].done + LINE + WAY);
+    }
+
+    #[test]
+    fn what_a_failed_second_phase_takes_is_what_the_media_have_not_written() {
+        for (power_flush, kept) in
+            [(PowerFlush::Completes, true), (PowerFlush::Phase1Fails, true), (PowerFlush::Phase2Fails, false)]
+        {
+            let mut device = linked(|machine| machine.link.power_flush = power_flush);
+            let media = MediaLine::data(Line(0));
+            issue(&mut device, 0, 0, MediaOp::Write);
+            device.store(media, &[7; 64]);
+            let left = device.survives();
+            assert_eq!(matches!(left.content(media), Content::Stored(&[7, ..])), kept, "{power_flush:?}");
+        }
+    }
+}
