@@ -217,6 +217,13 @@ fn tree(draft: &Draft) -> Option<String> {
             draft.shadow_table.name()
         ));
     }
+    if draft.shadow_table.names_counters() && !draft.write_path.stops_loss() {
+        return Some(format!(
+            "shadow_table = \"{}\" needs write_path = \"stop-loss\" or \"selective-stop-loss\", because a boot finds the counters of \
+             the blocks that it names by trial",
+            draft.shadow_table.name()
+        ));
+    }
     let listed_alone = listed && !contents;
     if !eager && (listed_alone || draft.tree_persistence != TreePersistence::Evicted || current) {
         return Some(
@@ -412,7 +419,7 @@ fn recovery(draft: &Draft) -> Option<String> {
         (
             StepName::RestoreContents,
             draft.has_tree() && draft.shadow_table.has_contents(),
-            "shadow_table = \"contents\" or \"kept-contents\"",
+            "shadow_table = \"contents\", \"kept-contents\", \"node-contents\" or \"kept-node-contents\"",
         ),
         (StepName::RenewCachePads, draft.cache_pads == CachePads::BootPads, "cache_pads = \"boot-pads\""),
     ];
