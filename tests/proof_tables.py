@@ -72,6 +72,7 @@ FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "restore-contents": ("anubis-asit", {}),
     "restore-stale": ("star", {}),
     "table-root": ("anubis-asit", {}),
+    "table-counters": ("phoenix", {"attack": ["all"]}),
     "bit-lines": ("star", {}),
     "shadow-entry": ("anubis-agit-plus", {}),
 }

@@ -301,7 +301,7 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
                 assert_eq!(controller.counter_writes_asked, accepted, "{case}");
             }
             // One of several increments, and what is evicted.
-            "osiris" | "anubis-agit-read" | "anubis-agit-plus" | "dolos" => {
+            "osiris" | "anubis-agit-read" | "anubis-agit-plus" | "dolos" | "phoenix" => {
                 let asked = controller.counter_writes_asked;
                 assert!(asked < device.data_writes + controller.counter_evictions, "{case}: {asked}");
             }

@@ -23,7 +23,7 @@ use crate::parts::{
     PairedLines, ReencryptedWords, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme, Tree, TreeNodes,
     TreeScheme, Tweak, WritePath,
 };
-use crate::recovery::{DirectCodec, IntegrityCodec, LineCodec, SchemeCodec, TreeCodec};
+use crate::recovery::{CountersInTable, DirectCodec, IntegrityCodec, LineCodec, SchemeCodec, TreeCodec};
 use std::sync::Arc;
 use thread_local::ThreadLocal;
 
@@ -311,6 +311,11 @@ fn integrity_of_boot(config: &config::Integrity, caches: MetadataShape, integrit
         verifies_counters: parts.verification == CounterVerification::OnFill,
         root_follows: parts.root_update != RootUpdate::Never,
         table: table.map(|scheme| (scheme, caches.slots())),
+        counters_in_table: match parts.table {
+            ShadowTable::NodeContents | ShadowTable::KeptNodeContents => CountersInTable::Names { checked: true },
+            ShadowTable::UncheckedCounters => CountersInTable::Names { checked: false },
+            _ => CountersInTable::Contents,
+        },
         low_bits: low_bits.map(|scheme| (scheme, caches)),
     });
     let stop_loss = u64::from(config.stop_loss);

@@ -138,8 +138,8 @@ pub enum CounterRecovery {
     Trial {
         /// What it tries.
         facts: TrialFacts,
-        /// Whether a table names blocks.
-        named: bool,
+        /// How many blocks a line of the table that names them has; `None` if no table does.
+        named: Option<usize>,
     },
     /// It takes the lowest bits of a counter from beside the MAC of its line, in blocks whose bit says that they are stale.
     LowBits {

@@ -5,7 +5,8 @@ use crate::message::{CounterBlock, LineBytes, MediaLine, MediaUnit};
 use std::collections::{BTreeMap, BTreeSet};
 
 enum Kind {
-    Names,
+    /// So many to a line, from its beginning.
+    Names(usize),
     Bits(BitsFacts),
 }
 
@@ -20,9 +21,9 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// A table of names, eight to a line.
-    pub fn of_names() -> Self {
-        Self::of(Kind::Names)
+    /// A table of names, `in_line` to a line.
+    pub fn of_names(in_line: usize) -> Self {
+        Self::of(Kind::Names(in_line))
     }
 
     /// Layers of bits.
@@ -43,19 +44,20 @@ impl Listing {
     pub fn write(&mut self, number: u64, bytes: &LineBytes) -> Vec<CounterBlock> {
         let before = self.lines.insert(number, *bytes).unwrap_or([0; 64]);
         match self.kind {
-            Kind::Names => self.names_changed(&before, bytes),
+            Kind::Names(in_line) => self.names_changed(in_line, &before, bytes),
             Kind::Bits(facts) => self.bits_changed(facts, number, &before, bytes),
         }
     }
 
-    fn names_changed(&mut self, before: &LineBytes, now: &LineBytes) -> Vec<CounterBlock> {
-        for block in blocks_named(before) {
+    fn names_changed(&mut self, in_line: usize, before: &LineBytes, now: &LineBytes) -> Vec<CounterBlock> {
+        let [before, now] = [before, now].map(|line| blocks_named(line, in_line));
+        for block in before.clone() {
             *self.named.entry(block).or_default() -= 1;
         }
-        for block in blocks_named(now) {
+        for block in now.clone() {
             *self.named.entry(block).or_default() += 1;
         }
-        blocks_named(before).chain(blocks_named(now)).collect()
+        before.chain(now).collect()
     }
 
     fn bits_changed(
@@ -84,7 +86,7 @@ impl Listing {
     /// Whether a boot looks at `block`.
     pub fn has(&self, block: CounterBlock) -> bool {
         let facts = match self.kind {
-            Kind::Names => return self.named.get(&block).is_some_and(|entries| *entries > 0),
+            Kind::Names(_) => return self.named.get(&block).is_some_and(|entries| *entries > 0),
             Kind::Bits(facts) => facts,
         };
         (0..layers(facts.units)).all(|layer| {
@@ -95,8 +97,9 @@ impl Listing {
     }
 }
 
-fn blocks_named(line: &LineBytes) -> impl Iterator<Item = CounterBlock> {
-    line.chunks_exact(8).filter_map(|entry| {
+/// The blocks that the first `in_line` entries of `line` name.
+fn blocks_named(line: &LineBytes, in_line: usize) -> impl Iterator<Item = CounterBlock> + Clone {
+    line.chunks_exact(8).take(in_line).filter_map(|entry| {
         let code = entry.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte));
         match MediaLine::with_code(code).unit() {
             MediaUnit::Counter(block) => Some(block),
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn names_are_counted() {
-        let mut listing = Listing::of_names();
+        let mut listing = Listing::of_names(8);
         let line = |block: u64| {
             let mut line = [0; 64];
             line[8..16].copy_from_slice(&MediaLine::counter(CounterBlock(block)).code().to_le_bytes());
@@ -170,5 +173,16 @@ mod tests {
         assert!(listing.has(CounterBlock(5)) && listing.has(CounterBlock(6)));
         listing.write(1, &[0; 64]);
         assert!(!listing.has(CounterBlock(5)));
+    }
+
+    #[test]
+    fn name_after_the_last_of_a_line_is_none() {
+        let mut listing = Listing::of_names(1);
+        let mut line = [0; 64];
+        for (at, block) in [(0, 5_u64), (8, 6)] {
+            line[at..at + 8].copy_from_slice(&MediaLine::counter(CounterBlock(block)).code().to_le_bytes());
+        }
+        assert_eq!(listing.write(0, &line), [CounterBlock(5)]);
+        assert!(listing.has(CounterBlock(5)) && !listing.has(CounterBlock(6)));
     }
 }

@@ -30,7 +30,7 @@ impl Recovered {
         let (way, listing) = match recovery {
             CounterRecovery::None => (None, None),
             CounterRecovery::Trial { facts, named } => {
-                (Some(Way::Trial(AuditedMacs::new(facts))), named.then(Listing::of_names))
+                (Some(Way::Trial(AuditedMacs::new(facts))), named.map(Listing::of_names))
             }
             CounterRecovery::LowBits { facts, bits } => (Some(Way::LowBits(*facts)), Some(Listing::of_bits(*bits))),
             CounterRecovery::Table => (Some(Way::Table(AuditedTable::default())), None),

@@ -13,7 +13,7 @@ use crate::config::RunConfig;
 use crate::controller::EncryptionParts;
 use crate::kernel::Failure;
 use crate::message::{CoreId, OpSource};
-use crate::parts::{CounterScheme, Design, RecoveryStep, ReencryptedWords, StampSource, Tweak};
+use crate::parts::{CounterScheme, Design, RecoveryStep, ReencryptedWords, ShadowTable, StampSource, Tweak};
 use crate::power::Survival;
 use crate::recovery::LineCodec;
 use crate::run::{Bases, Source};
@@ -92,7 +92,19 @@ fn counter_recovery(
     let has = |step| design.recovery.contains(&step);
     let Some(integrity) = &parts.integrity else { return CounterRecovery::None };
     let layout = integrity.mac_layout;
-    if has(RecoveryStep::RestoreContents) {
+    let table = integrity.parts.tree.map_or(ShadowTable::None, |tree| tree.table);
+    let trial = |named| {
+        let facts = TrialFacts {
+            key: keys.mac[..16].to_vec(),
+            layout,
+            inputs: integrity.parts.mac_inputs,
+            steps: u64::from(config.machine.integrity.stop_loss),
+        };
+        CounterRecovery::Trial { facts, named }
+    };
+    if has(RecoveryStep::RestoreContents) && table.names_counters() {
+        trial(Some(1))
+    } else if has(RecoveryStep::RestoreContents) {
         CounterRecovery::Table
     } else if has(RecoveryStep::RestoreStale) {
         let shape = design.media_layout(&config.machine).tree;
@@ -102,14 +114,7 @@ fn counter_recovery(
             bits: BitsFacts { blocks, units: blocks + nodes, survive: survival.bit_lines },
         }
     } else if has(RecoveryStep::RecoverCounters) {
-        let named = integrity.parts.tree.is_some_and(|tree| tree.table.names_blocks());
-        let facts = TrialFacts {
-            key: keys.mac[..16].to_vec(),
-            layout,
-            inputs: integrity.parts.mac_inputs,
-            steps: u64::from(config.machine.integrity.stop_loss),
-        };
-        CounterRecovery::Trial { facts, named }
+        trial(table.names_blocks().then_some(8))
     } else {
         CounterRecovery::None
     }

@@ -209,14 +209,10 @@ fn tree(draft: &Draft) -> Option<String> {
             draft.tree_roots.name()
         ));
     }
-    let contents = draft.shadow_table.has_contents() || stale_bits;
-    if contents && (draft.tree_update != TreeUpdate::Lazy || nodes != TreeNodes::Counters || !with_data) {
-        return Some(format!(
-            "shadow_table = \"{}\" needs integrity = \"counter-tree\", tree_update = \"lazy\" and counter_update = \
-             \"with-data\", because it restores counters that are only in the caches",
-            draft.shadow_table.name()
-        ));
+    if let Some(told) = restored_caches(draft, nodes) {
+        return Some(told);
     }
+    let contents = draft.shadow_table.has_contents() || stale_bits;
     let listed_alone = listed && !contents;
     if !eager && (listed_alone || draft.tree_persistence != TreePersistence::Evicted || current) {
         return Some(
@@ -228,6 +224,27 @@ fn tree(draft: &Draft) -> Option<String> {
     }
     (listed && draft.group_commit != GroupCommit::Registers).then(|| {
         "shadow_table needs group_commit = \"registers\", which hold the entries that a write adds to it".to_owned()
+    })
+}
+
+/// What a boot restores to the metadata caches: what it needs of the tree and of counters.
+fn restored_caches(draft: &Draft, nodes: TreeNodes) -> Option<String> {
+    let contents = draft.shadow_table.has_contents() || draft.shadow_table == ShadowTable::StaleBits;
+    let with_data = draft.counter_update == CounterUpdate::WithData;
+    if contents && (draft.tree_update != TreeUpdate::Lazy || nodes != TreeNodes::Counters || !with_data) {
+        return Some(format!(
+            "shadow_table = \"{}\" needs integrity = \"counter-tree\", tree_update = \"lazy\" and counter_update = \
+             \"with-data\", because it restores counters that are only in the caches",
+            draft.shadow_table.name()
+        ));
+    }
+    let untried = draft.shadow_table.names_counters() && !draft.write_path.stops_loss();
+    untried.then(|| {
+        format!(
+            "shadow_table = \"{}\" needs write_path = \"stop-loss\" or \"selective-stop-loss\", because a boot finds the counters of \
+             the blocks that it names by trial",
+            draft.shadow_table.name()
+        )
     })
 }
 
@@ -412,7 +429,7 @@ fn recovery(draft: &Draft) -> Option<String> {
         (
             StepName::RestoreContents,
             draft.has_tree() && draft.shadow_table.has_contents(),
-            "shadow_table = \"contents\" or \"kept-contents\"",
+            "shadow_table = \"contents\", \"kept-contents\", \"node-contents\" or \"kept-node-contents\"",
         ),
         (StepName::RenewCachePads, draft.cache_pads == CachePads::BootPads, "cache_pads = \"boot-pads\""),
     ];

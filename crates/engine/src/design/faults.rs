@@ -98,6 +98,7 @@ faults! {
     RestoreContents "restore-contents" "The boot does not restore the blocks that the shadow table has."
     RestoreStale "restore-stale" "The boot does not compute the blocks whose bit says that they were newer on the chip."
     TableRoot "table-root" "The register of the root over what is in the metadata caches does not survive a loss of power."
+    TableCounters "table-counters" "The root over the shadow table covers which counter blocks it names, but not their counters."
     BitLines "bit-lines" "The lines of bits on the chip do not survive a loss of power."
     ShadowEntry "shadow-entry" "An entry of the shadow table stays when another block takes its slot."
     EpochBits "epoch-bits" "The stamps of slots have one bit."
@@ -168,7 +169,11 @@ impl Fault {
                         turn(&mut tree.verification, CounterVerification::OnFill, CounterVerification::Never)
                     }
                     Fault::ShadowEntry => turn(&mut tree.table, ShadowTable::OnDirty, ShadowTable::Stale)
-                        .or_else(|| turn(&mut tree.table, ShadowTable::Contents, ShadowTable::KeptContents)),
+                        .or_else(|| turn(&mut tree.table, ShadowTable::Contents, ShadowTable::KeptContents))
+                        .or_else(|| turn(&mut tree.table, ShadowTable::NodeContents, ShadowTable::KeptNodeContents)),
+                    Fault::TableCounters => {
+                        turn(&mut tree.table, ShadowTable::NodeContents, ShadowTable::UncheckedCounters)
+                    }
                     Fault::TreePersistence if !rebuilds => {
                         turn(&mut tree.persistence, TreePersistence::AllLevels, TreePersistence::Evicted)
                     }

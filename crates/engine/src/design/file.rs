@@ -49,6 +49,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("anubis-agit-read", include_str!("anubis-agit-read.toml")),
     ("anubis-agit-plus", include_str!("anubis-agit-plus.toml")),
     ("anubis-asit", include_str!("anubis-asit.toml")),
+    ("phoenix", include_str!("phoenix.toml")),
     ("star", include_str!("star.toml")),
     ("scue", include_str!("scue.toml")),
     ("secpm-tree", include_str!("secpm-tree.toml")),

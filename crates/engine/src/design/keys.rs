@@ -100,7 +100,7 @@ impl Needs {
             }
             Needs::Contents => (
                 draft.has_tree() && (draft.shadow_table.has_contents() || draft.shadow_table == ShadowTable::StaleBits),
-                "shadow_table = \"contents\", \"kept-contents\" or \"stale-bits\"",
+                "shadow_table = \"contents\", \"kept-contents\", \"node-contents\", \"kept-node-contents\" or \"stale-bits\"",
             ),
             Needs::StaleBits => {
                 (draft.has_tree() && draft.shadow_table == ShadowTable::StaleBits, "shadow_table = \"stale-bits\"")

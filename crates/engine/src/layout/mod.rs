@@ -18,5 +18,5 @@ pub use media::{Coverage, MacLayout, MediaLayout};
 pub use metadata_shape::MetadataShape;
 pub use shadow_cache::{ShadowRegion, ShadowRegisters, SlotMetadata};
 pub use stale_bits::{StaleBit, StaleBits};
-pub use table_entry::{ENTRY_COUNTER_BITS, TableEntry};
+pub use table_entry::{ENTRY_COUNTER_BITS, TableEntry, names_counters, table_name};
 pub use tree::{TreePlace, TreeShape};

@@ -1,5 +1,6 @@
 //! An entry of a shadow table with the contents of a block (Abu Zubair and Awad, ISCA 2019, Anubis for SGX trees): 64 bytes
-//! with the block's number, a MAC of 56 bits, and the lowest 49 bits of each of its eight counters.
+//! with the block's number, a MAC of 56 bits, and the lowest 49 bits of each of its eight counters. An entry that only names a
+//! counter block has the number alone.
 
 use crate::message::{LineBytes, MediaLine};
 
@@ -56,6 +57,18 @@ impl TableEntry {
             counters: std::array::from_fn(counter),
         })
     }
+}
+
+/// The entry that only names `media`.
+pub fn table_name(media: MediaLine) -> LineBytes {
+    let mut bytes = [0; 64];
+    bytes[..MAC.start].copy_from_slice(&media.code().to_le_bytes());
+    bytes
+}
+
+/// Whether an entry speaks of a counter block.
+pub fn names_counters(entry: &LineBytes) -> bool {
+    TableEntry::unpack(entry).is_some_and(|said| said.media.is_counter())
 }
 
 #[cfg(test)]

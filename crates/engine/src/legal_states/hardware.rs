@@ -77,10 +77,13 @@ impl Hardware {
         let Some(parts) = design.encryption else {
             return Self { counters: None, overflow_shows: None, busy_max: 0 };
         };
+        let tree = design.integrity.and_then(|integrity| integrity.tree);
+        let tries = tree.is_some_and(|tree| tree.table.names_counters());
         // A boot that finds every counter, by trial, in a table or in what is below, leaves none behind.
         let recovered = design.recovery.iter().any(|step| match step {
             RecoveryStep::RecoverCounters => parts.write_path.stops_loss(),
-            RecoveryStep::RestoreContents | RecoveryStep::RestoreStale => true,
+            RecoveryStep::RestoreContents => !tries || parts.write_path.stops_loss(),
+            RecoveryStep::RestoreStale => true,
             _ => false,
         });
         if parts.store != CounterStore::Region || recovered {

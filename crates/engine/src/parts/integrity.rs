@@ -205,6 +205,17 @@ pub enum ShadowTable {
     /// As above, but an entry stays when its block leaves, until the next block in the slot is changed.
     #[strum(props(paper = "Abu Zubair and Awad, ISCA 2019 (Anubis, ASIT)"))]
     KeptContents,
+    /// A slot's entry has the contents of a node, and is written when the node is changed. Of a counter block it has the name
+    /// alone, and is written when the block is first changed: a boot finds its counters by trial. It is cleared when node or
+    /// block leaves. A small tree protects the table, with the counters of named blocks.
+    #[strum(props(paper = "hardened reading of Phoenix"))]
+    NodeContents,
+    /// As above, but the entry of a node stays when the node leaves, until something else in the slot is changed.
+    #[strum(props(paper = "Alwadi et al., arXiv:1911.01922 (Phoenix)"))]
+    KeptNodeContents,
+    /// As `node-contents`, but the tree over the table has the names of counter blocks alone.
+    #[strum(props(paper = "seeded fault"))]
+    UncheckedCounters,
     /// Not by slot: a bit for each counter block and node says whether it is newer on the chip than in memory. Lines of bits
     /// have layers of bits above them, which say which lines are not zero.
     #[strum(props(paper = "Huang and Hua, HPCA 2021 (STAR)"))]
@@ -222,7 +233,17 @@ impl ShadowTable {
 
     /// Whether entries have the contents of blocks, so that the table is protected by a tree of its own.
     pub fn has_contents(self) -> bool {
-        matches!(self, ShadowTable::Contents | ShadowTable::KeptContents)
+        matches!(self, ShadowTable::Contents | ShadowTable::KeptContents) || self.names_counters()
+    }
+
+    /// Whether entries with contents are those of nodes alone, and those of counter blocks name them.
+    pub fn names_counters(self) -> bool {
+        matches!(self, ShadowTable::NodeContents | ShadowTable::KeptNodeContents | ShadowTable::UncheckedCounters)
+    }
+
+    /// Whether the entry of a node stays when the node leaves.
+    pub fn keeps_nodes(self) -> bool {
+        matches!(self, ShadowTable::KeptContents | ShadowTable::KeptNodeContents)
     }
 }
 

@@ -96,6 +96,18 @@ impl IntegrityCodec {
     }
 }
 
+/// How a shadow table with contents speaks of counter blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CountersInTable {
+    /// Their entries have contents, as those of nodes.
+    Contents,
+    /// They are named, and their counters are found by trial. `checked`: the tree over the table has these counters.
+    Names {
+        /// Whether the tree has the counters, and not the names alone.
+        checked: bool,
+    },
+}
+
 /// What a boot needs of the tree.
 pub struct TreeCodec {
     /// The tree's shape.
@@ -112,6 +124,8 @@ pub struct TreeCodec {
     pub root_follows: bool,
     /// The entries of the shadow table, and how many there are, if they have the contents of blocks.
     pub table: Option<(Arc<dyn TableScheme>, u64)>,
+    /// How it speaks of counter blocks.
+    pub counters_in_table: CountersInTable,
     /// How blocks are computed from what is below them, if they are, and the shape of the metadata caches.
     pub low_bits: Option<(Arc<dyn LowBitsScheme>, MetadataShape)>,
 }
@@ -164,7 +178,13 @@ impl<'a> MediaWriter<'a> {
     }
 
     /// The MAC that `line`, as it is stored, has under `counter`.
-    fn mac_of(&self, line: Line, counter: Counter, codec: &dyn LineCodec, integrity: &IntegrityCodec) -> u128 {
+    pub(super) fn mac_of(
+        &self,
+        line: Line,
+        counter: Counter,
+        codec: &dyn LineCodec,
+        integrity: &IntegrityCodec,
+    ) -> u128 {
         self.tally.borrow_mut().work.macs += 1;
         integrity.mac(line, &self.stored(line, codec).bytes, counter)
     }
@@ -292,7 +312,7 @@ impl<'a> MediaWriter<'a> {
 
     /// The counter blocks and nodes that the shadow table lists. It is not protected: an entry that says nothing sensible
     /// is passed over, and what it should have said is missed when the root is compared.
-    fn listed(&self) -> BTreeSet<TreePlace> {
+    pub(super) fn listed(&self) -> BTreeSet<TreePlace> {
         let mut listed = BTreeSet::new();
         let Some(tree) = self.tree_codec() else { return listed };
         self.memory().stored(&mut |media, bytes| {
@@ -347,74 +367,6 @@ impl<'a> MediaWriter<'a> {
             tree.vouch(&mut computed, index, child, &mut self.tree_bytes(tree, child));
         }
         computed
-    }
-
-    /// The counter blocks whose counters are behind their lines, in order, with the counters that the MACs of the lines
-    /// belong to: recovery tries one counter after another. A line that no counter fits keeps its counter. The block of a
-    /// page under re-encryption has the new major counter, as the status register says.
-    pub fn recovered_blocks(&self) -> Vec<(CounterBlock, LineBytes)> {
-        let Some((codec, integrity)) = self.codec().and_then(|codec| Some((codec, codec.integrity()?))) else {
-            return Vec::new();
-        };
-        let mut blocks: BTreeMap<CounterBlock, Vec<Line>> = BTreeMap::new();
-        self.memory().stored(&mut |media, _| {
-            if let Some(line) = media.as_line() {
-                blocks.entry(codec.coverage().block(line)).or_default().push(line);
-            }
-        });
-        if let Some(status) = self.status {
-            // None of the page's lines may have been written yet.
-            blocks.entry(codec.coverage().block(status.group.line(0))).or_default();
-        }
-        if integrity.tree.as_ref().is_some_and(|tree| tree.has_table) {
-            let listed = self.listed();
-            blocks.retain(|id, _| listed.contains(&TreePlace::leaf(*id)));
-        }
-        let recovered = blocks.into_iter().filter_map(|(id, mut lines)| {
-            // Lines that share a line of MACs come one after another.
-            lines.sort_unstable();
-            let first = codec.coverage().line(id, 0);
-            self.tally.borrow_mut().needs_counter(MediaLine::counter(id));
-            let before = self.block(first, codec);
-            let mut block = before;
-            if let Some(status) = self.status.filter(|status| status.group.contains(first)) {
-                codec.increment_major(status.old_major, &mut block);
-            }
-            for line in lines {
-                if let Some(found) = self.tried(line, &block, codec, integrity) {
-                    block = found;
-                }
-            }
-            (block != before).then_some((id, block))
-        });
-        recovered.collect()
-    }
-
-    /// `block` with the counter that the MAC of `line` belongs to, if it is among the next ones.
-    fn tried(
-        &self,
-        line: Line,
-        block: &LineBytes,
-        codec: &dyn LineCodec,
-        integrity: &IntegrityCodec,
-    ) -> Option<LineBytes> {
-        let status = self.status.as_ref().filter(|status| status.group.contains(line));
-        self.tally.borrow_mut().read(MediaLine::data(line));
-        let stored = self.stored_mac(line, codec, integrity);
-        let (mut block, mut register) = (*block, 0);
-        for _ in 0..=integrity.stop_loss {
-            let counter = codec.counter(line, &block, status);
-            if counter != Counter::NEVER {
-                self.tally.borrow_mut().work.trials += 1;
-                if self.mac_of(line, counter, codec, integrity) == stored {
-                    return Some(block);
-                }
-            }
-            if !codec.increment(line, &mut block, &mut register) {
-                return None;
-            }
-        }
-        None
     }
 
     /// The MAC of `line`, and the nodes above its counter block, follow what has just been stored.

@@ -21,13 +21,14 @@ mod restored;
 mod survivors;
 #[cfg(test)]
 mod tests;
+mod trial;
 mod undo;
 mod work;
 
 pub use boot::{Boot, BootStep};
 pub use codec::SchemeCodec;
 pub use direct::DirectCodec;
-pub use integrity::{Alarm, IntegrityCodec, TreeCodec};
+pub use integrity::{Alarm, CountersInTable, IntegrityCodec, TreeCodec};
 pub use media_writer::{MediaWriter, WriteStep};
 pub use survivors::{AdrSnapshot, GlobalCounter, HeldState, Media, Memory, ReencryptionStatus};
 pub use undo::LogCodec;

@@ -3,7 +3,7 @@
 //! what is newer in the caches than in memory.
 
 use super::media_writer::MediaWriter;
-use super::{Alarm, TreeCodec};
+use super::{Alarm, CountersInTable, TreeCodec};
 use crate::layout::{LineHash, LineTree, StaleBit, StaleBits, TableEntry, TreePlace};
 use crate::message::{Content, CounterBlock, LineBytes, MediaLine, MediaUnit, Observer, TreeNode};
 use crate::parts::LowBitsScheme;
@@ -44,11 +44,13 @@ impl MediaWriter<'_> {
         self.restored.tree.as_ref().map(LineTree::root).or(self.restored.register)
     }
 
-    /// Restores the counter blocks and nodes that the shadow table has, from its entries and from what of them is stored.
+    /// Restores the counter blocks and nodes that the shadow table has, from its entries and from what of them is stored. Those
+    /// of blocks that are only named are found by trial.
     /// Nothing is written, so power may fail again at any time.
     ///
     /// # Errors
-    /// The table does not have the root that the register holds, or an entry does not belong to what is stored.
+    /// The table, with the counters that were found, does not have the root that the register holds, or an entry does not belong
+    /// to what is stored.
     pub(super) fn restore_contents(&mut self) -> Result<(), Alarm> {
         let Some(codec) = self.tree_codec() else { return Ok(()) };
         let Some((scheme, slots)) = &codec.table else { return Ok(()) };
@@ -61,9 +63,12 @@ impl MediaWriter<'_> {
                 entries.insert(slot, *bytes);
             }
         });
+        let named = self.named_blocks(codec, &entries);
         let mut tree = LineTree::new(*slots, scheme.as_ref());
         for (slot, bytes) in &entries {
-            tree.set(*slot, bytes, scheme.as_ref());
+            let checked = codec.counters_in_table == CountersInTable::Names { checked: true };
+            let counters = named.get(slot).filter(|_| checked).map(|(place, block)| scheme.entry(*place, block));
+            tree.set(*slot, &counters.unwrap_or(*bytes), scheme.as_ref());
         }
         if self.restored.register.is_some_and(|register| register != tree.root()) {
             return Err(Alarm::TableRoot);
@@ -71,6 +76,10 @@ impl MediaWriter<'_> {
         self.tally.get_mut().work.hashes += LineTree::hashes(*slots);
         (0..*slots).for_each(|slot| self.tally.get_mut().read(MediaLine::table(slot)));
         for (slot, bytes) in &entries {
+            if let Some((place, block)) = named.get(slot) {
+                self.restored.blocks.insert(*place, (*slot, *block));
+                continue;
+            }
             let Some(entry) = TableEntry::unpack(bytes) else { continue };
             let place = TreePlace::of(entry.media).filter(|place| codec.shape.has(*place));
             let place = place.ok_or(Alarm::Table(*slot))?;
@@ -85,6 +94,32 @@ impl MediaWriter<'_> {
         }
         self.restored.tree = Some(tree);
         Ok(())
+    }
+
+    /// The counter blocks that `entries` name, by slot, with counters found by trial; none in a table with their contents.
+    fn named_blocks(
+        &self,
+        codec: &TreeCodec,
+        entries: &BTreeMap<u64, LineBytes>,
+    ) -> BTreeMap<u64, (TreePlace, LineBytes)> {
+        if codec.counters_in_table == CountersInTable::Contents {
+            return BTreeMap::new();
+        }
+        let named = entries.iter().filter_map(|(slot, bytes)| {
+            let place = TreePlace::of(TableEntry::unpack(bytes)?.media)?;
+            (place.level == 0 && codec.shape.has(place)).then_some((place, *slot))
+        });
+        let mut named: Vec<(TreePlace, u64)> = named.collect();
+        // Blocks that share a line of MACs come one after another.
+        named.sort_unstable();
+        let found = named.into_iter().map(|(place, slot)| {
+            self.tally.borrow_mut().needs_counter(place.media());
+            // Its entry in the tree over the table.
+            self.tally.borrow_mut().work.hashes += 1;
+            let stored = self.stored_block(codec, place);
+            (slot, (place, self.with_tried_counters(CounterBlock(place.index), &stored)))
+        });
+        found.collect()
     }
 
     /// Computes the counter blocks and nodes whose bit says that they were newer on the chip from the lowest bits of their
@@ -193,9 +228,21 @@ impl MediaWriter<'_> {
         let Some(codec) = self.tree_codec() else { return true };
         if let Some((scheme, _)) = &codec.table {
             let entry = scheme.entry(place, block);
-            self.put(MediaLine::table(at), &entry);
-            observer.persisted(0, MediaLine::table(at), &entry);
-            self.protect_restored(at, &entry, scheme.as_ref());
+            match codec.counters_in_table {
+                // Its entry names it already. In memory, so that no trial is needed.
+                CountersInTable::Names { checked } if place.level == 0 => {
+                    self.put(place.media(), block);
+                    observer.persisted(0, place.media(), block);
+                    if checked {
+                        self.protect_restored(at, &entry, scheme.as_ref());
+                    }
+                }
+                CountersInTable::Names { .. } | CountersInTable::Contents => {
+                    self.put(MediaLine::table(at), &entry);
+                    observer.persisted(0, MediaLine::table(at), &entry);
+                    self.protect_restored(at, &entry, scheme.as_ref());
+                }
+            }
         }
         if let Some((scheme, _)) = &codec.low_bits {
             // With all its bits, in case that the lowest have wrapped.

@@ -11,6 +11,7 @@
 mod battery;
 mod model;
 mod on_chip;
+mod refill;
 mod small;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 //! arithmetic alone. `docs/recovery.md` has the argument for each step; the tests hold the figures equal to the counted work
 //! of a real boot.
 
+use super::refill::{restore_contents, restore_stale};
 use crate::assembly::memory_map;
 use crate::config::{Geometry, Machine};
 use crate::controller;
@@ -34,6 +35,8 @@ pub struct Memory {
     pub has_table: bool,
     /// Whether a table has the contents of what is newer in the caches, an entry to a line.
     pub has_contents: bool,
+    /// Whether these are contents of nodes alone, and counter blocks are named.
+    pub names_counters: bool,
     /// The bits that say what is newer in the caches.
     pub stale_bits: Option<StaleBits>,
     /// Sets of the counter cache, and of the cache of MACs and nodes if it is apart.
@@ -88,6 +91,7 @@ impl Memory {
                 .map_or(0, |(tree, shape)| controller::persisted_levels(config, tree.persistence, shape)),
             has_table: table.names_blocks(),
             has_contents: table.has_contents(),
+            names_counters: table.names_counters(),
             stale_bits: layout.tree.filter(|_| table == ShadowTable::StaleBits).map(StaleBits::new),
             sets: caches.sets(),
             stop_loss: u64::from(config.stop_loss),
@@ -115,7 +119,7 @@ impl Memory {
     }
 
     /// Lines of MACs that `lines` neighbouring lines have, apart from the lines themselves.
-    fn mac_lines(&self, lines: u64) -> u64 {
+    pub(super) fn mac_lines(&self, lines: u64) -> u64 {
         self.macs.filter(|macs| !macs.beside()).map_or(0, |macs| lines.div_ceil(macs.coverage.lines() as u64))
     }
 
@@ -222,12 +226,12 @@ pub struct Sweep {
 
 impl Sweep {
     /// Units visited one after another.
-    fn along(visits: Visits, units: u64, work: Work) -> Self {
+    pub(super) fn along(visits: Visits, units: u64, work: Work) -> Self {
         Self { visits, units, scattered: false, work }
     }
 
     /// Units anywhere in memory.
-    fn scattered(visits: Visits, units: u64, work: Work) -> Self {
+    pub(super) fn scattered(visits: Visits, units: u64, work: Work) -> Self {
         Self { visits, units, scattered: true, work }
     }
 }
@@ -305,7 +309,7 @@ fn page(memory: &Memory, left: u64) -> Vec<Sweep> {
 }
 
 /// 1 if MACs are in lines of their own, else 0.
-fn separate_macs(memory: &Memory) -> u64 {
+pub(super) fn separate_macs(memory: &Memory) -> u64 {
     u64::from(memory.macs.is_some_and(|macs| !macs.beside()))
 }
 
@@ -355,26 +359,22 @@ fn restore_shadow(memory: &Memory, into: RestoreInto) -> Vec<Sweep> {
 /// Each counter block is read with its lines and their MACs. A line takes one trial if its counter is right, and one more for
 /// each increment that was lost. With a shadow table, only the blocks that it lists are read.
 fn recover_counters(memory: &Memory, left: &Left) -> Vec<Sweep> {
-    let per_block = memory.coverage.lines() as u64;
-    let (blocks, behind) = (if memory.has_table { left.listed_blocks } else { memory.blocks() }, left.behind);
-    let trials = blocks * per_block + behind * per_block * (memory.stop_loss - 1);
-    let work = Work {
-        reads: Lines {
-            data: blocks * per_block,
-            counter: blocks,
-            mac: blocks * memory.mac_lines(per_block),
-            ..Lines::default()
-        },
-        writes: Lines { counter: behind, ..Lines::default() },
-        macs: trials,
-        trials,
-        ..Work::default()
-    };
+    let blocks = if memory.has_table { left.listed_blocks } else { memory.blocks() };
+    let writes = Lines { counter: left.behind, ..Lines::default() };
+    let work = Work { writes, ..tried(memory, blocks, left.behind) };
     let visits = Visits::Blocks { lines: true };
     if memory.has_table {
         return vec![table(memory), Sweep::scattered(visits, blocks, work)];
     }
     vec![Sweep::along(visits, blocks, work)]
+}
+
+/// What it takes to try the counters of so many `blocks`, of which `behind` are as far behind as can be.
+pub(super) fn tried(memory: &Memory, blocks: u64, behind: u64) -> Work {
+    let per_block = memory.coverage.lines() as u64;
+    let trials = blocks * per_block + behind * per_block * (memory.stop_loss - 1);
+    let mac = blocks * memory.mac_lines(per_block);
+    Work { macs: trials, trials, ..reads(Lines { data: blocks * per_block, counter: blocks, mac, ..Lines::default() }) }
 }
 
 /// All of the shadow table.
@@ -384,7 +384,7 @@ fn table(memory: &Memory) -> Sweep {
 }
 
 /// So many lines of what `level` of a tree has: counter blocks at level 0, else nodes.
-fn of_level(level: u8, number: u64) -> Lines {
+pub(super) fn of_level(level: u8, number: u64) -> Lines {
     Lines::of(TreePlace { level, index: 0 }.media(), number)
 }
 
@@ -422,47 +422,6 @@ fn restore_nodes(tree: TreeShape, memory: &Memory, listed: &[u64]) -> Vec<Sweep>
     let root = Work { reads: of_level(top - 1, below), hashes: below, ..Work::default() };
     let root = Sweep::along(Visits::Nodes { level: top, children: true, itself: false }, 1, root);
     std::iter::once(table(memory)).chain((1..).zip(listed).map(level)).chain([root]).collect()
-}
-
-/// All entries of the table are read and hashed up to its root. What each one has is combined with the block or node in memory,
-/// and checked with one hash. Nothing is written.
-fn restore_contents(memory: &Memory, left: &Left) -> Vec<Sweep> {
-    let slots = memory.slots[0] + memory.slots[1];
-    let entries =
-        Work { reads: Lines { table: slots, ..Lines::default() }, hashes: LineTree::hashes(slots), ..Work::default() };
-    let of = |level: u8, number: u64| Work { reads: of_level(level, number), hashes: number, ..Work::default() };
-    let visits = Visits::Blocks { lines: false };
-    let blocks = Sweep::scattered(visits, left.listed_blocks, of(0, left.listed_blocks));
-    let nodes = (1..).zip(&left.listed_nodes).map(|(level, &number)| {
-        Sweep::scattered(Visits::Nodes { level, children: false, itself: true }, number, of(level, number))
-    });
-    [Sweep::along(Visits::Table, slots, entries), blocks].into_iter().chain(nodes).collect()
-}
-
-/// The lines of bits are read from the top. Each block that they list is read with its lines and their MACs, each node with its
-/// children, and enters the MAC of its set with two hashes; the sets are hashed up to their root. Nothing is written.
-fn restore_stale(tree: TreeShape, memory: &Memory, left: &Left) -> Vec<Sweep> {
-    let bits = Work { reads: Lines { table: left.bit_lines, ..Lines::default() }, ..Work::default() };
-    let per_block = memory.coverage.lines() as u64;
-    let number = left.listed_blocks;
-    let data = if separate_macs(memory) == 1 { 0 } else { number * per_block };
-    let mac = number * memory.mac_lines(per_block);
-    let blocks =
-        Work { reads: Lines { counter: number, data, mac, ..Lines::default() }, hashes: 2 * number, ..Work::default() };
-    let nodes = (1..).zip(&left.listed_nodes).map(|(level, &number)| {
-        let all = number == tree.nodes(level);
-        let below = if all { tree.nodes(level - 1) } else { number * tree.arity() as u64 };
-        let mut read = of_level(level - 1, below);
-        read += of_level(level, number);
-        let work = Work { reads: read, hashes: 2 * number, ..Work::default() };
-        Sweep::scattered(Visits::Nodes { level, children: true, itself: true }, number, work)
-    });
-    let sets = Work { hashes: LineTree::hashes(memory.sets), ..Work::default() };
-    let first = [
-        Sweep::scattered(Visits::Table, left.bit_lines, bits),
-        Sweep::scattered(Visits::Blocks { lines: true }, number, blocks),
-    ];
-    first.into_iter().chain(nodes).chain([Sweep::along(Visits::Table, 1, sets)]).collect()
 }
 
 /// Calls `access` for every line that unit `unit` of `visits` may read or write, in order.

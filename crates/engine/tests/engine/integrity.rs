@@ -15,7 +15,7 @@ fn fits(design: &str, set: &Value) -> bool {
     let set = set.to_string();
     match design {
         "star" => !set.contains("tree_arity") && !set.contains("mac_bits"),
-        "anubis-asit" | "scue" => !set.contains("tree_arity"),
+        "anubis-asit" | "phoenix" | "scue" => !set.contains("tree_arity"),
         _ => true,
     }
 }

@@ -2,10 +2,11 @@
 //! MACs and nodes. The controller has a copy of it on the chip (decision), so that an entry is written without reading.
 //!
 //! An entry either names its block, eight entries to a line, or it has the contents of its block and is a line of its own.
-//! Then a small tree protects the table, whose nodes are on the chip and whose root is in a register.
+//! Then a small tree protects the table, whose nodes are on the chip and whose root is in a register. A table in which only
+//! nodes have contents names a counter block in a line of its own; the tree has its counters all the same.
 
 use super::super::interface::TreeParts;
-use crate::layout::{LineTree, TreePlace};
+use crate::layout::{LineTree, TreePlace, names_counters, table_name};
 use crate::message::{LineBytes, MediaLine};
 use crate::parts::{ShadowTable, TableScheme};
 use std::sync::Arc;
@@ -74,6 +75,9 @@ impl Table {
     ) -> Option<(MediaLine, LineBytes)> {
         let wanted = match self.kind {
             ShadowTable::None | ShadowTable::StaleBits => false,
+            ShadowTable::NodeContents | ShadowTable::KeptNodeContents | ShadowTable::UncheckedCounters => {
+                return self.note_apart(slot, media, block, noted, bytes);
+            }
             ShadowTable::OnFill => noted == Noted::Filled,
             ShadowTable::OnDirty | ShadowTable::Stale => noted == Noted::FirstChanged,
             ShadowTable::Contents => noted != Noted::Written,
@@ -97,6 +101,56 @@ impl Table {
             // Nothing of a line of MACs is lost that a boot would have to find.
             None => place.and_then(|_| self.write_name(slot, media)),
         }
+    }
+
+    /// As `note`, in a table in which counter blocks have names and nodes have contents.
+    fn note_apart(
+        &mut self,
+        slot: usize,
+        media: MediaLine,
+        block: &LineBytes,
+        noted: Noted,
+        bytes: bool,
+    ) -> Option<(MediaLine, LineBytes)> {
+        let changed = matches!(noted, Noted::FirstChanged | Noted::ChangedAgain);
+        let place = TreePlace::of(media);
+        if let Some(place) = place.filter(|place| place.level == 0 && noted != Noted::Filled) {
+            return self.note_counters(slot, place, block, changed, bytes);
+        }
+        let before = *self.line(slot);
+        // A line of MACs has no entry, but it ends that of what it takes the slot of.
+        let entry = match place.filter(|_| changed) {
+            Some(place) if bytes => self.contents.as_ref()?.scheme.entry(place, block),
+            Some(place) => table_name(place.media()),
+            None if noted == Noted::Written => return None,
+            None if self.kind.keeps_nodes() && !names_counters(&before) => return None,
+            None => [0; 64],
+        };
+        self.write_contents(slot, entry, place.is_some() && changed, bytes)
+    }
+
+    /// The counter block at `place`, in `slot`, is now `block`: its entry names it from its first change on, and the tree has its
+    /// counters.
+    fn note_counters(
+        &mut self,
+        slot: usize,
+        place: TreePlace,
+        block: &LineBytes,
+        changed: bool,
+        bytes: bool,
+    ) -> Option<(MediaLine, LineBytes)> {
+        let name = table_name(place.media());
+        let before = *self.line(slot);
+        if before != name && !changed {
+            return None;
+        }
+        *self.line(slot) = name;
+        let checked = self.kind != ShadowTable::UncheckedCounters;
+        if let Some(Contents { scheme, tree }) = self.contents.as_mut().filter(|_| bytes) {
+            let covered = if checked { scheme.entry(place, block) } else { name };
+            tree.set(slot as u64, &covered, scheme.as_ref());
+        }
+        (before != name).then_some((MediaLine::table(slot as u64), name))
     }
 
     fn write_name(&mut self, slot: usize, media: MediaLine) -> Option<(MediaLine, LineBytes)> {

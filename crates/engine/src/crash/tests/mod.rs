@@ -3,6 +3,7 @@
 mod at_event;
 mod explorer;
 mod metadata;
+mod named_counters;
 mod nested;
 mod outside_the_table;
 mod shadow_tree;
@@ -59,7 +60,10 @@ struct LineMachine {
 
 impl LineMachine {
     fn new(name: &str, sets: &[&str]) -> Self {
-        let design = design::find(name, Variant::Hardened).unwrap();
+        Self::of(design::find(name, Variant::Hardened).unwrap(), sets)
+    }
+
+    fn of(design: Design, sets: &[&str]) -> Self {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let machine = load_machine("small", &sets).unwrap();
         let base: Arc<dyn BaseImage> = Arc::new(EmptyBase { end: 0 });
