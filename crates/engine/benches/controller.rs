@@ -16,7 +16,11 @@ fn main() {
 
 /// Sends requests until `REQUESTS` are answered, to lines of `footprint` bytes: to a random one, or to the next.
 fn trace(design: &str, bytes: bool, footprint: u64, sequential: bool) -> u64 {
-    let machine = load_machine("secpm", &[format!("engine.bytes={bytes}")]).expect("the preset loads");
+    trace_on("secpm", design, bytes, footprint, sequential)
+}
+
+fn trace_on(machine: &str, design: &str, bytes: bool, footprint: u64, sequential: bool) -> u64 {
+    let machine = load_machine(machine, &[format!("engine.bytes={bytes}")]).expect("the preset loads");
     let mut system = requests::system(design, &machine, footprint);
     let mut random = Random::stream(1, "bench");
     requests::send(&mut system, REQUESTS, OUTSTANDING, |sent| {
@@ -44,4 +48,11 @@ fn real_bytes_over_1_gib(bencher: divan::Bencher, design: &str) {
 #[divan::bench(args = ["unencrypted", "secpm"], sample_count = 5)]
 fn sequential_timing_only(bencher: divan::Bencher, design: &str) {
     bencher.counter(divan::counter::ItemsCount::new(REQUESTS)).bench(|| trace(design, false, 64 << 20, true));
+}
+
+#[divan::bench(args = ["optane", "cxl-pm"], sample_count = 5)]
+fn secpm_on_modules(bencher: divan::Bencher, machine: &str) {
+    bencher
+        .counter(divan::counter::ItemsCount::new(REQUESTS))
+        .bench(|| trace_on(machine, "secpm", false, 64 << 20, false));
 }
