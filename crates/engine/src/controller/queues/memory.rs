@@ -144,12 +144,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     pub fn write_accepted(&mut self, slot: u32) {
         self.account_occupancy();
         let now = self.now();
-        let newer = self.banks.wpq.has_newer(slot);
+        let may_lose = self.device.may_lose();
+        let newer = may_lose && self.banks.wpq.has_newer(slot);
         let entry = self.banks.wpq.remove(slot);
         for (media, bytes) in entry.units() {
             self.observer.bus_write(now, media, bytes);
             self.device.store(media, bytes);
-            if let Some(held) = self.device.instead(media).filter(|_| !newer || media.is_counter()) {
+            if may_lose && let Some(held) = self.device.instead(media).filter(|_| !newer || media.is_counter()) {
                 self.observer.media_hold(now, media, held);
             }
         }
@@ -170,6 +171,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
 
     /// Has an event come for each write of the media that matters to a power failure.
     pub fn await_media(&mut self) {
+        if !self.device.may_lose() {
+            return;
+        }
         while let Some(at) = self.device.next_end() {
             self.queue.schedule(at.max(self.queue.now()), ControllerEvent::MediaWritten);
         }
@@ -207,14 +211,16 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
 
     /// Completes the read in `slot` if its line, its pad and what checks it are known.
     pub fn finish_read_if_known(&mut self, slot: u32) {
+        if let Some(at) = self.reads.ready_at(slot) {
+            self.queue.schedule(at.max(self.now()), ControllerEvent::ReadReady { slot });
+            return;
+        }
         let Read { data_at, tweak_at, .. } = self.reads[slot];
         if let Some((data, tweak)) = data_at.zip(tweak_at) {
             // Only now can it be decrypted; it has no pad until then.
             self.reads[slot].tweak_at = None;
             let at = data.max(tweak).max(self.now());
             self.queue.schedule(at, ControllerEvent::ReadRequestsCircuit { slot });
-        } else if let Some(at) = self.reads.ready_at(slot) {
-            self.queue.schedule(at.max(self.now()), ControllerEvent::ReadReady { slot });
         }
     }
 }
