@@ -80,7 +80,7 @@ pub fn replay_lines(bytes: &[u8], design: &'static str) {
     };
     let design = design::find(design, Variant::Hardened).expect("a design");
     let (config, never) = (lines_config(&design.name), AtomicBool::new(false));
-    match run_line_trace(config, &design, &trace, (1000, None), NoObserver, &|_| {}, &never) {
+    match run_line_trace(config, &design, &trace, (1000, None), (NoObserver, None), &|_| {}, &never) {
         Ok((report, _)) => assert!(end.is_none() && report.requests == accesses),
         Err(error) => is_sentence(&error),
     }

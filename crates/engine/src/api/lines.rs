@@ -3,7 +3,7 @@
 use super::Progress;
 use super::named::written_once;
 use super::request::{Lines, Omitted, TIMING};
-use super::runs::{OverTime, interrupted, unless_interrupted};
+use super::runs::{finish_timeline, interrupted, timeline, unless_interrupted};
 use crate::config::RunConfig;
 use crate::kernel::{ConfigError, Failure, workers};
 use crate::message::NoObserver;
@@ -62,12 +62,12 @@ impl Prepared {
         let Self { config, design, trace, .. } = self;
         let asked = (self.clock_mhz, self.requests.as_deref().map(Path::new));
         if self.timeline.is_none() && self.window.is_none() {
-            return run_line_trace(config, design, trace, asked, NoObserver, progress, cancel)
+            return run_line_trace(config, design, trace, asked, (NoObserver, None), progress, cancel)
                 .map(|(report, _)| report);
         }
-        let over_time = OverTime::new(config, design, self.timeline.as_deref(), self.window)?;
-        let (mut report, over_time) = run_line_trace(config, design, trace, asked, over_time.0, progress, cancel)?;
-        report.windows = OverTime(over_time).finish()?;
+        let observed = (timeline(config, design, self.timeline.as_deref())?, self.window);
+        let (report, timeline) = run_line_trace(config, design, trace, asked, observed, progress, cancel)?;
+        finish_timeline(timeline, report.windows.as_ref())?;
         Ok(report)
     }
 }

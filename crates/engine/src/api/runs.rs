@@ -11,7 +11,7 @@ use crate::kernel::{ConfigError, Failure, workers};
 use crate::parts::Design;
 use crate::run::{Bases, Source, simulate, simulate_observed};
 use crate::stats;
-use crate::timeline::{Timeline, Windows};
+use crate::timeline::Timeline;
 use crate::workload::BaseKey;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -124,33 +124,21 @@ fn run_batch(
     run_all(&request::read_all(batch)?, workers, session, progress, cancel)
 }
 
-/// What observes a run over time: its timeline and its windows, if they are asked for.
-pub(super) struct OverTime(pub (Option<Timeline>, Option<Windows>));
+/// Starts the timeline at a path, if one is asked for.
+pub(super) fn timeline(
+    config: &RunConfig,
+    design: &Design,
+    path: Option<&str>,
+) -> Result<Option<Timeline>, ConfigError> {
+    let layout = design.media_layout(&config.machine);
+    path.map(|path| Timeline::create(Path::new(path), layout)).transpose()
+}
 
-impl OverTime {
-    /// Starts the timeline at a path, and windows of so many picoseconds.
-    pub fn new(
-        config: &RunConfig,
-        design: &Design,
-        timeline: Option<&str>,
-        window: Option<u64>,
-    ) -> Result<Self, ConfigError> {
-        let layout = design.media_layout(&config.machine);
-        let windows = window.map(|length| Windows::new(length, config.machine.device.channels, layout));
-        let timeline = timeline.map(|path| Timeline::create(Path::new(path), layout)).transpose()?;
-        Ok(Self((timeline, windows)))
-    }
-
-    /// The windows of the run, which has ended; the timeline has them, too, and is complete.
-    pub fn finish(self) -> Result<Option<stats::Windows>, ConfigError> {
-        let (timeline, windows) = self.0;
-        let windows = windows.map(Windows::finish).transpose()?;
-        if let Some(mut timeline) = timeline {
-            windows.iter().for_each(|windows| timeline.windows(windows));
-            timeline.finish()?;
-        }
-        Ok(windows)
-    }
+/// Completes the timeline of a run, which has ended, with its windows.
+pub(super) fn finish_timeline(timeline: Option<Timeline>, windows: Option<&stats::Windows>) -> Result<(), ConfigError> {
+    let Some(mut timeline) = timeline else { return Ok(()) };
+    windows.into_iter().for_each(|windows| timeline.windows(windows));
+    timeline.finish()
 }
 
 /// One run of a batch.
@@ -189,14 +177,13 @@ impl Prepared {
             return Ok(serde_json::to_value(report).expect("a report serialises"));
         }
         let watch = self.by_line.then(SiteWatch::default);
-        let over_time = OverTime::new(config, design, self.timeline.as_deref(), self.window)?;
-        let observers = (watch, over_time.0);
-        let (mut report, (watch, over_time)) =
-            simulate_observed(config, design, source, bases, observers, progress, cancel)?;
+        let observers = (watch, timeline(config, design, self.timeline.as_deref())?);
+        let (mut report, (watch, timeline)) =
+            simulate_observed(config, design, source, bases, (observers, self.window), progress, cancel)?;
         if let Some(watch) = watch {
             report.sites = source.sites().map(|sites| by_line(&watch, &places.of(sites)));
         }
-        report.windows = OverTime(over_time).finish()?;
+        finish_timeline(timeline, report.windows.as_ref())?;
         Ok(serde_json::to_value(report).expect("a report serialises"))
     }
 }

@@ -1,6 +1,7 @@
 //! Controller and device alone, driven by lines: used for line traces and by other simulators.
 
 use super::encryption::{encryption_parts, line_cipher, log_is_known};
+use super::over_time::{Counting, OverTime};
 use crate::config::Machine;
 use crate::controller::{Context, Controller, Response};
 use crate::device::Device;
@@ -10,6 +11,8 @@ use crate::message::{
     NoObserver, Observer, WriteToken,
 };
 use crate::parts::Design;
+use crate::stats;
+use crate::timeline::Windows;
 use std::sync::Arc;
 
 /// A controller in front of its device. A copy is independent of the original, and goes on from the same state.
@@ -22,6 +25,7 @@ pub struct LineSystem<O> {
     pub device: Device,
     /// The observer of all events.
     pub observer: O,
+    over_time: OverTime,
     responses: Vec<Response>,
 }
 
@@ -36,7 +40,32 @@ impl<O: Observer> LineSystem<O> {
     ) -> Result<Self, ConfigError> {
         let device = Device::new(machine, design.media_layout(machine), Arc::clone(&base))?;
         let controller = controller(machine, design, seed, &base, &device)?;
-        Ok(Self { queue: Queue::new(), controller, device, observer, responses: Vec::new() })
+        let over_time = OverTime::new(None);
+        Ok(Self { queue: Queue::new(), controller, device, observer, over_time, responses: Vec::new() })
+    }
+
+    /// Has the run reported in windows of `length` picoseconds, if there is one. Must be called before it begins.
+    pub(crate) fn report_windows(&mut self, length: Option<Ps>) {
+        let line_bytes = self.device.transfer_bytes();
+        self.over_time = OverTime::new(length.map(|length| Windows::new(length, line_bytes)));
+    }
+
+    /// The windows of the run, which has ended with an event, if it is reported in any.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(crate) fn take_windows(&mut self) -> Result<Option<stats::Windows>, ConfigError> {
+        let Self { queue, controller, device, over_time, .. } = self;
+        over_time.finish(queue.now(), Counting { cores: &[], controller, device }, 0)
+    }
+
+    /// Ends the windows that are over, before anything happens now.
+    #[inline]
+    fn pass_windows(&mut self) {
+        let Self { queue, controller, device, over_time, .. } = self;
+        if queue.now() >= over_time.ends {
+            over_time.pass(queue.now(), Counting { cores: &[], controller, device });
+        }
     }
 
     /// The current simulated time in picoseconds.
@@ -142,6 +171,7 @@ impl<O: Observer> LineSystem<O> {
     }
 
     fn handle(&mut self, event: ControllerEvent) {
+        self.pass_windows();
         let Self { queue, controller, device, observer, .. } = self;
         if observer.listens() {
             controller.handle(&mut Context { queue, device, observer: observer as &mut dyn Observer }, event);
@@ -186,6 +216,7 @@ impl<O: Observer> LineSystem<O> {
 
     /// Writes out everything that is queued, regardless of the watermarks.
     pub fn flush(&mut self) {
+        self.pass_windows();
         let Self { queue, controller, device, observer, .. } = self;
         controller.flush(&mut Context { queue, device, observer: observer as &mut dyn Observer });
     }

@@ -10,6 +10,7 @@ mod figures;
 pub(crate) mod host_memory;
 mod line_system;
 pub mod memory_map;
+mod over_time;
 mod system;
 mod validate;
 mod warm;

@@ -2,6 +2,7 @@
 
 use super::encryption::log_is_known;
 use super::memory_map::shadow_region;
+use super::over_time::{Counting, OverTime};
 use super::warm::warm;
 use super::{encryption_parts, line_cipher};
 use crate::cache::{CacheParts, Hierarchy};
@@ -16,6 +17,8 @@ use crate::message::{
     ProgramLayout, Wake,
 };
 use crate::parts::{Counter, Design};
+use crate::stats;
+use crate::timeline::Windows;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -46,6 +49,7 @@ pub struct System<O> {
     /// Warm-up transactions per core; measuring begins when every core has completed them.
     warmup: u64,
     measuring_since: Option<Ps>,
+    over_time: OverTime,
     flushed: bool,
     /// When the core of the last event continues, if it does: a step that is not in the queue yet.
     next_step: Option<(Ps, CoreId)>,
@@ -79,11 +83,33 @@ impl<O: Observer> System<O> {
             observer,
             warmup: config.warmup,
             measuring_since: (config.warmup == 0).then_some(0),
+            over_time: OverTime::new(None),
             flushed: false,
             next_step: None,
             responses: Vec::new(),
             wakes: Vec::new(),
         })
+    }
+
+    /// Has the run reported in windows of `length` picoseconds, if there is one. Must be called before it begins.
+    pub fn report_windows(&mut self, length: Option<Ps>) {
+        let line_bytes = self.device.transfer_bytes();
+        self.over_time = OverTime::new(length.map(|length| Windows::new(length, line_bytes)));
+    }
+
+    /// The windows of the run, which has ended, if it is reported in any.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn take_windows(&mut self) -> Result<Option<stats::Windows>, ConfigError> {
+        let (now, measured_from) = (self.queue.now(), self.measuring_since.unwrap_or(0));
+        let (over_time, counting) = self.counting();
+        over_time.finish(now, counting, measured_from)
+    }
+
+    fn counting(&mut self) -> (&mut OverTime, Counting<'_>) {
+        let Self { cores, controller, device, over_time, .. } = self;
+        (over_time, Counting { cores, controller, device })
     }
 
     /// A copy of the machine in its present state, which runs on by itself and tells `observer`. Cores do not check what
@@ -103,6 +129,7 @@ impl<O: Observer> System<O> {
             observer,
             warmup: self.warmup,
             measuring_since: self.measuring_since,
+            over_time: OverTime::new(None),
             flushed: self.flushed,
             next_step: None,
             responses: Vec::new(),
@@ -177,6 +204,11 @@ impl<O: Observer> System<O> {
         while let Some(event) = self.next_event(&mut rest) {
             let mut event = event;
             loop {
+                let now = self.queue.now();
+                if now >= self.over_time.ends {
+                    let (over_time, counting) = self.counting();
+                    over_time.pass(now, counting);
+                }
                 self.next_step = self.handle(event);
                 if self.measuring_since.is_none() {
                     self.begin_measuring_if_warm();
@@ -211,11 +243,14 @@ impl<O: Observer> System<O> {
         if self.cores.iter().all(|core| core.transactions_ended() >= self.warmup) {
             let now = self.queue.now();
             self.measuring_since = Some(now);
-            self.observer.measuring_began(now);
+            let (over_time, counting) = self.counting();
+            let counted = over_time.counted(now, counting);
             self.cores.iter_mut().for_each(Core::reset_stats);
             self.cache.reset_counts();
             self.controller.reset_stats(now);
             self.device.reset_stats();
+            let (over_time, counting) = self.counting();
+            over_time.restart(now, counted, counting);
         }
     }
 

@@ -108,6 +108,8 @@ pub(super) struct Meter {
     stalled_since: Option<Ps>,
     /// The time up to which occupancy is counted.
     occupancy_since: Ps,
+    /// The most entries that were counted since somebody asked last.
+    most: usize,
     /// The lines of undo logs.
     log: Vec<Range<Line>>,
 }
@@ -115,13 +117,19 @@ pub(super) struct Meter {
 impl Meter {
     /// A meter that counts the lines in `log` as log writes.
     pub fn new(log: Vec<Range<Line>>) -> Self {
-        Self { stats: ControllerStats::default(), epoch: 0, stalled_since: None, occupancy_since: 0, log }
+        Self { stats: ControllerStats::default(), epoch: 0, stalled_since: None, occupancy_since: 0, most: 0, log }
     }
 
     /// Must be called before the number of entries in the write pending queue changes; `entries` is the old number.
     pub fn account_occupancy(&mut self, now: Ps, entries: usize) {
         self.stats.occupancy_ps += u128::from(now - self.occupancy_since) * entries as u128;
         self.occupancy_since = now;
+        self.most = entries.max(self.most);
+    }
+
+    /// The most entries that the write pending queue, which has `entries`, had since the last call.
+    pub fn take_most(&mut self, entries: usize) -> usize {
+        std::mem::replace(&mut self.most, entries).max(entries)
     }
 
     /// Records whether anything waits for a slot from now on.

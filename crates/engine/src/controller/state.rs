@@ -153,11 +153,18 @@ impl Controller {
     }
 
     /// Takes the next event. When none is left, there is one more for each busy bank: time ends when the last one is free.
+    #[inline]
     pub fn next_event(&mut self, queue: &mut Queue<Event>) -> Option<Event> {
-        queue.pop().or_else(|| {
-            self.banks.wake_busy(queue);
-            queue.pop()
-        })
+        match queue.pop() {
+            None => self.next_of_busy(queue),
+            event => event,
+        }
+    }
+
+    #[cold]
+    fn next_of_busy(&mut self, queue: &mut Queue<Event>) -> Option<Event> {
+        self.banks.wake_busy(queue);
+        queue.pop()
     }
 
     /// The line of the request that arrives with `event`, if one does.
@@ -361,6 +368,11 @@ impl Controller {
     /// Counts of the current measurement period up to `now`.
     pub fn stats(&mut self, now: Ps) -> ControllerStats {
         self.meter.up_to(now, self.banks.wpq.len())
+    }
+
+    /// The most entries that the write pending queue had since the last call.
+    pub fn take_most_queued(&mut self) -> u64 {
+        self.meter.take_most(self.banks.wpq.len()) as u64
     }
 
     /// Begins a new measurement period at `now`. Entries that were admitted earlier are not counted when they leave.

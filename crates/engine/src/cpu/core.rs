@@ -188,11 +188,6 @@ impl Core {
         self.exhausted && self.window.is_empty() && self.stores.len() == 0 && self.flushes_outstanding == 0
     }
 
-    /// Transactions ended since the start of the run.
-    pub fn transactions_ended(&self) -> u64 {
-        self.transactions_ended
-    }
-
     /// Counts of the current measurement period.
     pub fn stats(&self) -> &CoreStats {
         &self.stats
@@ -217,6 +212,7 @@ impl Core {
     }
 
     /// `CoreEvent::Step`: dispatches one cycle's operations. Returns when the next cycle's group can be dispatched.
+    #[inline(never)]
     pub fn step<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) -> Option<Ps> {
         self.step_scheduled = false;
         self.front = self.front.max(self.clock.tick(cx.queue.now()));
@@ -470,6 +466,7 @@ impl Core {
     }
 
     /// Handles a message of the caches.
+    #[inline(never)]
     pub fn wake<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, wake: Wake) {
         match wake {
             Wake::Load { token, at } => {

@@ -65,6 +65,7 @@ impl Core {
     }
 
     /// `CoreEvent::LoadIssue`: the address of a dependent load is known.
+    #[inline(never)]
     pub fn load_issue<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, slot: u32) {
         self.issue_load(cx, slot);
         self.retire(cx);

@@ -4,6 +4,16 @@ use super::core::{Core, CoreContext, InFlight, Kind, TransactionEnd};
 use crate::message::{Access, CachePort, NO_SITE, Observer};
 
 impl Core {
+    /// Transactions ended since the start of the run.
+    pub fn transactions_ended(&self) -> u64 {
+        self.transactions_ended
+    }
+
+    /// Number of instructions dispatched since the start.
+    pub fn dispatched(&self) -> u64 {
+        self.dispatched
+    }
+
     /// Commits everything at the head of the reorder buffer whose completion time is known.
     pub(super) fn retire<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         let now = cx.queue.now();

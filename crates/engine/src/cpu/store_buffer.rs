@@ -22,6 +22,7 @@ impl Core {
     }
 
     /// `CoreEvent::StoreBufferStep`: performs the oldest committed entry.
+    #[inline(never)]
     pub fn store_step<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>) {
         self.store_step_scheduled = false;
         let now = cx.queue.now();

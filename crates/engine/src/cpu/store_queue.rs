@@ -130,7 +130,11 @@ impl StoreQueue {
 
     /// Whether a store to `line` is queued, so that a load is answered from here.
     pub fn holds(&self, line: Line) -> bool {
-        self.lines[line.bucket()] > 0 && self.entries.iter().any(|entry| entry.line == line && entry.action.stores())
+        let stores = |entry: &Entry| entry.line == line && entry.action.stores();
+        self.lines[line.bucket()] > 0 && {
+            let (older, newer) = self.entries.as_slices();
+            older.iter().any(stores) || newer.iter().any(stores)
+        }
     }
 
     /// The line of the newest queued store.

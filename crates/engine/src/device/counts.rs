@@ -1,8 +1,9 @@
 //! What a device and its banks have counted since the start or the last reset.
 
-use super::energy::EnergyParts;
+use super::energy::{Energy, EnergyParts};
 use super::wear::MostWrites;
 use crate::kernel::Ps;
+use crate::message::{LINE_WORDS, MediaLine, MediaOp, MediaUnit};
 
 /// The counts of the device since the start or the last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -70,6 +71,28 @@ pub struct BankStats {
     pub busy_ps: Ps,
 }
 
+/// What one bank counts of its accesses: reads, and writes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct BankCounts {
+    pub accesses: [u64; 2],
+    pub row_hits: [u64; 2],
+    pub busy_ps: Ps,
+}
+
+impl BankCounts {
+    /// Counts an access.
+    pub fn count(&mut self, op: MediaOp, row_hit: bool) {
+        self.accesses[op as usize] += 1;
+        self.row_hits[op as usize] += u64::from(row_hit);
+    }
+
+    pub fn stats(&self) -> BankStats {
+        let ([reads, writes], [read_row_hits, write_row_hits]) = (self.accesses, self.row_hits);
+        let row_hits = read_row_hits + write_row_hits;
+        BankStats { reads, writes, row_hits, read_row_hits, busy_ps: self.busy_ps }
+    }
+}
+
 impl std::ops::AddAssign for BankStats {
     fn add_assign(&mut self, other: Self) {
         let Self { reads, writes, row_hits, read_row_hits, busy_ps } = other;
@@ -79,4 +102,80 @@ impl std::ops::AddAssign for BankStats {
         self.read_row_hits += read_row_hits;
         self.busy_ps += busy_ps;
     }
+}
+
+/// Numbers of accesses, by operation, kind of line, whether the row was open, and words but one, and of bits that they changed:
+/// all other counts of accesses, and their energy, follow from these.
+#[derive(Clone, Default)]
+pub(super) struct Accesses {
+    of_op: [[OfKind; KINDS]; 2],
+    /// Bits that writes have changed.
+    flipped: [u64; KINDS],
+}
+
+type OfKind = [[u64; LINE_WORDS as usize]; 2];
+
+/// Kinds of media line, in the order of [`kind`].
+const KINDS: usize = 6;
+
+fn kind(media: MediaLine) -> usize {
+    match media.unit() {
+        MediaUnit::Data(_) => 0,
+        MediaUnit::Counter(_) => 1,
+        MediaUnit::Mac(_) => 2,
+        MediaUnit::Node(_) => 3,
+        MediaUnit::Table(_) => 4,
+        MediaUnit::Modified(_) => 5,
+    }
+}
+
+impl Accesses {
+    /// Counts an access of `words` words.
+    pub fn count(&mut self, op: MediaOp, media: MediaLine, row_hit: bool, words: u8) {
+        self.of_op[op as usize][kind(media)][usize::from(row_hit)][usize::from(words) - 1] += 1;
+    }
+
+    /// Counts the bits that a write of `media` has changed.
+    pub fn count_flipped(&mut self, media: MediaLine, bits: u32) {
+        self.flipped[kind(media)] += u64::from(bits);
+    }
+
+    /// Adds the accesses and their energy to `stats`.
+    pub fn add_to(&self, stats: &mut DeviceStats, energy: &Energy) {
+        let DeviceStats { reads, data_reads, counter_reads, mac_reads, tree_reads, table_reads, .. } = stats;
+        let of_reads = (reads, [data_reads, counter_reads, mac_reads, tree_reads, table_reads]);
+        let DeviceStats { writes, data_writes, counter_writes, mac_writes, tree_writes, table_writes, .. } = stats;
+        let of_writes = (writes, [data_writes, counter_writes, mac_writes, tree_writes, table_writes]);
+        for (counted, (all, [data, counter, mac, tree, table])) in self.of_op.iter().zip([of_reads, of_writes]) {
+            let [of_data, of_counter, of_mac, of_tree, of_table, of_modified] =
+                counted.each_ref().map(|kind| kind.as_flattened().iter().sum::<u64>());
+            *all += counted.as_flattened().as_flattened().iter().sum::<u64>();
+            *data += of_data + of_modified;
+            *counter += of_counter;
+            *mac += of_mac;
+            *tree += of_tree;
+            *table += of_table;
+        }
+        for (kind, &flipped) in self.flipped.iter().enumerate() {
+            let mut all = energy.of_flips(flipped);
+            for op in [MediaOp::Read, MediaOp::Write] {
+                all += energy_of(op, &self.of_op[op as usize][kind], energy);
+            }
+            stats.energy += all;
+            stats.metadata_energy_fj += if kind == 0 { 0 } else { all.sum() };
+        }
+        let [of_data, .., of_modified] = self.flipped;
+        stats.flipped_bits += self.flipped.iter().sum::<u64>();
+        stats.flipped_data_bits += of_data + of_modified;
+    }
+}
+
+fn energy_of(op: MediaOp, counted: &OfKind, energy: &Energy) -> EnergyParts {
+    let mut all = EnergyParts::default();
+    for (row_hit, by_words) in [false, true].into_iter().zip(counted) {
+        for (words, count) in (1..).zip(by_words) {
+            all += energy.of_access(op, row_hit, words) * *count;
+        }
+    }
+    all
 }

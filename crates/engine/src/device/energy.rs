@@ -38,6 +38,17 @@ impl std::ops::AddAssign for EnergyParts {
     }
 }
 
+impl std::ops::Mul<u64> for EnergyParts {
+    type Output = Self;
+
+    fn mul(self, times: u64) -> Self {
+        let Self { array_read_fj, array_write_fj, row_buffer_fj } = self;
+        let [array_read_fj, array_write_fj, row_buffer_fj] =
+            [array_read_fj, array_write_fj, row_buffer_fj].map(|part| part * times);
+        Self { array_read_fj, array_write_fj, row_buffer_fj }
+    }
+}
+
 /// Energies of one to eight words.
 type ByWords = [u64; LINE_WORDS as usize];
 

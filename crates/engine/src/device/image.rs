@@ -55,8 +55,20 @@ impl Image {
     /// of the populated base is compared with its plaintext; where it is encrypted half of the bits differ, as between any
     /// two ciphertexts. Without bytes nothing is known to change.
     pub fn store(&mut self, media: MediaLine, bytes: &LineBytes) -> u32 {
-        let flipped = if self.bytes { changed_bits(self.content(media).bytes(), bytes) } else { 0 };
-        self.put(media, bytes);
+        if !self.bytes {
+            self.put(media, bytes);
+            return 0;
+        }
+        self.changes += 1;
+        let place = &mut self.states.get_mut(media).place;
+        if *place == 0 {
+            *place = self.lines.push(*bytes) + 1;
+            let before = media.as_line().and_then(|line| self.base.line(line));
+            return changed_bits(before.unwrap_or(&ZERO), bytes);
+        }
+        let stored = self.lines.get_mut(*place - 1);
+        let flipped = changed_bits(stored, bytes);
+        *stored = *bytes;
         flipped
     }
 

@@ -14,6 +14,29 @@ pub(super) struct Place {
     pub column: u64,
 }
 
+/// Divides by a number that most often is a power of two: then the host needs no division.
+#[derive(Clone, Copy, Debug)]
+struct Divisor {
+    by: u64,
+    /// Its logarithm, if it is a power of two.
+    shift: Option<u32>,
+}
+
+impl Divisor {
+    fn new(by: u64) -> Self {
+        Self { by, shift: by.is_power_of_two().then(|| by.ilog2()) }
+    }
+
+    /// Quotient and remainder.
+    #[inline]
+    fn split(self, number: u64) -> (u64, u64) {
+        match self.shift {
+            Some(shift) => (number >> shift, number & (self.by - 1)),
+            None => (number / self.by, number % self.by),
+        }
+    }
+}
+
 /// The address mapping of a device, and the placement of its counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mapping {
@@ -23,7 +46,9 @@ pub(super) struct Mapping {
     layout: MediaLayout,
     /// Parts of a row, and lines in each.
     segments: u64,
-    segment_lines: u64,
+    segment_lines: Divisor,
+    banks: Divisor,
+    pages_per_row: Divisor,
 }
 
 impl Mapping {
@@ -40,7 +65,9 @@ impl Mapping {
             },
             layout,
             segments,
-            segment_lines: geometry.pages_per_row * LINES_PER_PAGE / segments,
+            segment_lines: Divisor::new(geometry.pages_per_row * LINES_PER_PAGE / segments),
+            banks: Divisor::new(geometry.banks),
+            pages_per_row: Divisor::new(geometry.pages_per_row),
         }
     }
 
@@ -48,9 +75,13 @@ impl Mapping {
         &self.geometry
     }
 
+    pub fn layout(&self) -> MediaLayout {
+        self.layout
+    }
+
     /// The bank of `place` and its row, or its part of a row that the row buffer holds.
     pub fn location(&self, place: Place) -> Location {
-        let row = place.row * self.segments + place.column / self.segment_lines;
+        let row = place.row * self.segments + self.segment_lines.split(place.column).0;
         Location { bank: place.bank as u16, row: row as u32 }
     }
 
@@ -154,23 +185,28 @@ impl Mapping {
         let (bank, page_of_bank) = match self.kind {
             AddressMapping::LineInterleaved => unreachable!("handled above"),
             AddressMapping::RowInterleaved => {
-                let (row, page_of_row) = (page.0 / pages_per_row, page.0 % pages_per_row);
-                (row % banks, row / banks * pages_per_row + page_of_row)
+                let (row, page_of_row) = self.pages_per_row.split(page.0);
+                let (row_of_bank, bank) = self.banks.split(row);
+                (bank, row_of_bank * pages_per_row + page_of_row)
             }
-            AddressMapping::PageInterleaved => (page.0 % banks, page.0 / banks),
+            AddressMapping::PageInterleaved => {
+                let (page_of_bank, bank) = self.banks.split(page.0);
+                (bank, page_of_bank)
+            }
             // Exclusive-or with a row number is a permutation of the banks only if their number is a power of two,
             // which the bounds require.
             AddressMapping::PageXor => {
-                let page_of_bank = page.0 / banks;
-                ((page.0 % banks) ^ (page_of_bank / pages_per_row % banks), page_of_bank)
+                let (page_of_bank, bank) = self.banks.split(page.0);
+                let (row, _) = self.pages_per_row.split(page_of_bank);
+                (bank ^ self.banks.split(row).1, page_of_bank)
             }
             AddressMapping::BankContiguous => {
                 let pages_per_bank = mapped_rows * pages_per_row;
                 (page.0 / pages_per_bank, page.0 % pages_per_bank)
             }
         };
-        let column = page_of_bank % pages_per_row * LINES_PER_PAGE + index;
-        Place { bank, row: page_of_bank / pages_per_row, column }
+        let (row, page_of_row) = self.pages_per_row.split(page_of_bank);
+        Place { bank, row, column: page_of_row * LINES_PER_PAGE + index }
     }
 }
 

@@ -34,9 +34,9 @@ use crate::config::{Geometry, Machine, ModuleKind};
 use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;
 use crate::message::{
-    BaseImage, Content, DevicePort, Issued, LINE_BYTES, Line, LineBytes, Location, MediaLine, MediaOp, MediaUnit,
-    RowCommand,
+    BaseImage, Content, DevicePort, Issued, LINE_BYTES, Line, LineBytes, Location, MediaLine, MediaOp, RowCommand,
 };
+use counts::{Accesses, BankCounts};
 use dram::Dram;
 use energy::Energy;
 use lifetime::RegionWrites;
@@ -51,7 +51,7 @@ use timing::Timing;
 /// A bank: its counts, and when its last access is over.
 #[derive(Clone, Copy, Default)]
 struct Bank {
-    stats: BankStats,
+    counts: BankCounts,
     busy_until: Ps,
     /// What was written last; nothing if wear levelling did.
     written: Option<MediaLine>,
@@ -60,7 +60,7 @@ struct Bank {
 impl Bank {
     /// It works on an access, submitted at `now`, until `done`.
     fn occupied(&mut self, now: Ps, done: Ps) {
-        self.stats.busy_ps += done.saturating_sub(now.max(self.busy_until));
+        self.counts.busy_ps += done.saturating_sub(now.max(self.busy_until));
         self.busy_until = done.max(self.busy_until);
     }
 }
@@ -88,12 +88,14 @@ pub struct Device {
     mapping: Mapping,
     leveling: Option<StartGap>,
     timing: Timing,
-    modules: Option<Modules>,
-    dram: Option<Dram>,
+    modules: Option<Box<Modules>>,
+    dram: Option<Box<Dram>>,
     image: Image,
     energy: Energy,
     most_writes: MostWrites,
     banks: Vec<Bank>,
+    accesses: Accesses,
+    /// What `accesses` and `banks` do not count.
     stats: DeviceStats,
 }
 
@@ -119,12 +121,13 @@ impl Device {
             mapping,
             leveling: StartGap::of(machine),
             timing: Timing::new(&machine.device),
-            modules: Modules::of(machine, banks),
-            dram: (machine.module.kind == ModuleKind::Dram).then(|| Dram::new(machine)),
+            modules: Modules::of(machine, banks).map(Box::new),
+            dram: (machine.module.kind == ModuleKind::Dram).then(|| Box::new(Dram::new(machine))),
             image: Image::new(base, machine.engine.bytes),
             energy: Energy::new(&machine.device, layout.transfer_bytes()),
             most_writes: MostWrites::default(),
             banks: vec![Bank::default(); banks],
+            accesses: Accesses::default(),
             stats: DeviceStats::default(),
         })
     }
@@ -138,8 +141,8 @@ impl Device {
     /// zero. The stored bytes are kept, and so are the registers of wear levelling.
     pub fn power_cycle(&mut self, machine: &Machine) {
         self.timing = Timing::new(&machine.device);
-        self.modules = Modules::of(machine, self.banks.len());
-        self.dram = self.dram.is_some().then(|| Dram::new(machine));
+        self.modules = Modules::of(machine, self.banks.len()).map(Box::new);
+        self.dram = self.dram.is_some().then(|| Box::new(Dram::new(machine)));
         self.banks.fill(Bank::default());
         self.reset_stats();
     }
@@ -149,9 +152,19 @@ impl Device {
         self.mapping.geometry().banks as u16
     }
 
+    /// Number of channels.
+    pub fn channels(&self) -> u32 {
+        self.channels
+    }
+
+    /// Bytes that an access of a whole line moves, with what lies beside it.
+    pub fn transfer_bytes(&self) -> u64 {
+        self.mapping.layout().transfer_bytes()
+    }
+
     /// The counts of `bank` since the start or the last reset.
     pub fn bank_stats(&self, bank: u16) -> BankStats {
-        self.banks[usize::from(bank)].stats
+        self.banks[usize::from(bank)].counts.stats()
     }
 
     /// The channel of `bank`, and its rank in that channel.
@@ -192,18 +205,13 @@ impl Device {
     /// What a power failure now leaves of the contents of the media: all of them, unless the modules have a buffer that
     /// is not in the persistence domain.
     pub fn survives(&self) -> Cow<'_, Image> {
-        let lost = self.modules.as_ref().map_or_else(Vec::new, Modules::lost);
+        let lost = self.modules.as_ref().map_or_else(Vec::new, |modules| modules.lost());
         if lost.is_empty() {
             return Cow::Borrowed(&self.image);
         }
         let mut left = self.image.clone();
         lost.iter().for_each(|(media, before)| left.restore(*media, before.as_ref()));
         Cow::Owned(left)
-    }
-
-    /// Whether a power failure may leave less than is stored.
-    pub fn may_lose(&self) -> bool {
-        self.modules.as_ref().is_some_and(Modules::may_lose)
     }
 
     /// Power fails: what does not survive is gone.
@@ -215,7 +223,7 @@ impl Device {
 
     /// The counts of the modules since the start or the last reset; `None` without modules.
     pub fn module_stats(&self) -> Option<ModuleStats> {
-        self.modules.as_ref().map(Modules::stats)
+        self.modules.as_ref().map(|modules| modules.stats())
     }
 
     /// Changes what is stored for `media`, as somebody does who writes to the module himself; `None`: it looks as if it had
@@ -226,20 +234,23 @@ impl Device {
 
     /// The counts since the start or the last reset.
     pub fn stats(&self) -> DeviceStats {
-        let of_banks = |count: fn(&BankStats) -> u64| self.banks.iter().map(|bank| count(&bank.stats)).sum();
+        let mut banks = BankStats::default();
+        self.banks.iter().for_each(|bank| banks += bank.counts.stats());
+        let mut stats = self.stats;
+        self.accesses.add_to(&mut stats, &self.energy);
         DeviceStats {
-            row_hits: of_banks(|bank| bank.row_hits),
-            bank_busy_ps: of_banks(|bank| bank.busy_ps),
-            access_energy_fj: self.stats.energy.sum(),
+            row_hits: banks.row_hits,
+            bank_busy_ps: banks.busy_ps,
+            access_energy_fj: stats.energy.sum(),
             max_line_writes: self.most_writes.of_all(),
             most_writes: self.most_writes,
-            ..self.stats
+            ..stats
         }
     }
 
     /// Energy of the accesses since the last reset plus the background energy of `elapsed` picoseconds, in femtojoules.
     pub fn energy_fj(&self, elapsed: Ps) -> u64 {
-        self.stats.energy.sum() + self.background_fj(elapsed)
+        self.stats().access_energy_fj + self.background_fj(elapsed)
     }
 
     /// The background energy of `elapsed` picoseconds, in femtojoules.
@@ -271,7 +282,7 @@ impl Device {
     /// The same if writes were spread evenly over all lines of its capacity.
     pub fn evenly_endured_runs(&self, machine: &Machine) -> Option<f64> {
         let lines = machine.device.capacity.0 / LINE_BYTES;
-        let writes = self.stats.writes;
+        let writes = self.stats().writes;
         (writes > 0 && self.wears()).then(|| machine.wear.endurance_writes as f64 * lines as f64 / writes as f64)
     }
 
@@ -281,13 +292,14 @@ impl Device {
 
     /// Resets statistics and wear to zero; bytes, open rows and busy banks stay.
     pub fn reset_stats(&mut self) {
+        self.accesses = Accesses::default();
         self.stats = DeviceStats::default();
         self.most_writes = MostWrites::default();
         self.image.reset_writes();
         if let Some(modules) = &mut self.modules {
             modules.reset_stats();
         }
-        self.banks.iter_mut().for_each(|bank| bank.stats = BankStats::default());
+        self.banks.iter_mut().for_each(|bank| bank.counts = BankCounts::default());
     }
 }
 
@@ -386,49 +398,13 @@ impl DevicePort for Device {
         if issued.stops_write {
             self.write_stopped(location.bank);
         }
-        let of_bank = &mut self.banks[usize::from(location.bank)].stats;
-        *(if op == MediaOp::Read { &mut of_bank.reads } else { &mut of_bank.writes }) += 1;
-        let stats = &mut self.stats;
-        let (all, [data, counter, mac, tree, table]) = match op {
-            MediaOp::Read => (
-                &mut stats.reads,
-                [
-                    &mut stats.data_reads,
-                    &mut stats.counter_reads,
-                    &mut stats.mac_reads,
-                    &mut stats.tree_reads,
-                    &mut stats.table_reads,
-                ],
-            ),
-            MediaOp::Write => (
-                &mut stats.writes,
-                [
-                    &mut stats.data_writes,
-                    &mut stats.counter_writes,
-                    &mut stats.mac_writes,
-                    &mut stats.tree_writes,
-                    &mut stats.table_writes,
-                ],
-            ),
-        };
-        let of_kind = match media.unit() {
-            MediaUnit::Data(_) | MediaUnit::Modified(_) => data,
-            MediaUnit::Counter(_) => counter,
-            MediaUnit::Mac(_) => mac,
-            MediaUnit::Node(_) => tree,
-            MediaUnit::Table(_) => table,
-        };
-        *all += 1;
-        *of_kind += 1;
-        of_bank.row_hits += u64::from(issued.row_hit);
-        of_bank.read_row_hits += u64::from(issued.row_hit && op == MediaOp::Read);
-        self.banks[usize::from(location.bank)].occupied(now, issued.done);
-        let energy = self.energy.of_access(op, issued.row_hit, words);
-        stats.energy += energy;
-        stats.metadata_energy_fj += if media.is_metadata() { energy.sum() } else { 0 };
+        let bank = &mut self.banks[usize::from(location.bank)];
+        bank.counts.count(op, issued.row_hit);
+        bank.occupied(now, issued.done);
+        self.accesses.count(op, media, issued.row_hit, words);
         if op == MediaOp::Write {
+            bank.written = Some(media);
             self.most_writes.note(media, self.image.count_write(media));
-            self.banks[usize::from(location.bank)].written = Some(media);
             self.level(now, media);
         }
         issued
@@ -446,14 +422,14 @@ impl DevicePort for Device {
         if let Some(modules) = &mut self.modules {
             modules.stores(media, &self.image);
         }
-        let flipped = u64::from(self.image.store(media, bytes));
-        self.stats.flipped_bits += flipped;
-        if matches!(media.unit(), MediaUnit::Data(_) | MediaUnit::Modified(_)) {
-            self.stats.flipped_data_bits += flipped;
+        let flipped = self.image.store(media, bytes);
+        if flipped > 0 {
+            self.accesses.count_flipped(media, flipped);
         }
-        let energy = self.energy.of_flips(flipped);
-        self.stats.energy += energy;
-        self.stats.metadata_energy_fj += if media.is_metadata() { energy.sum() } else { 0 };
+    }
+
+    fn may_lose(&self) -> bool {
+        self.modules.as_ref().is_some_and(|modules| modules.may_lose())
     }
 
     fn next_end(&mut self) -> Option<Ps> {

@@ -100,8 +100,6 @@ struct Bank {
     column: [Ps; 2],
     /// From when the open row may be closed.
     precharge: Ps,
-    /// The write that the bank programs, if reads may stop it.
-    programming: Programming,
     rank: u16,
     channel: u16,
 }
@@ -141,7 +139,12 @@ impl Activates {
 
     /// Records an activate at `at`; what `now` has left behind is forgotten.
     fn add(&mut self, at: Ps, now: Ps, d: &Durations) {
-        self.0.retain(|&other| other + d.t_faw.max(d.t_rrd) > now);
+        let kept = d.t_faw.max(d.t_rrd);
+        let left = self.0.iter().take_while(|&&other| other + kept <= now).count();
+        if left > 0 {
+            self.0.copy_within(left.., 0);
+            self.0.truncate(self.0.len() - left);
+        }
         let place = self.0.partition_point(|&other| other <= at);
         self.0.insert(place, at);
     }
@@ -164,6 +167,8 @@ pub(super) struct Timing {
     lengths: Bursts,
     interruption: Interruption,
     banks: Vec<Bank>,
+    /// The write that each bank programs, if reads may stop it; otherwise this is not looked at.
+    programming: Vec<Programming>,
     ranks: Vec<Activates>,
     /// For each channel, the bursts that can still constrain a new one: in no order, at most a few per bank.
     bursts: Vec<Vec<Burst>>,
@@ -175,13 +180,12 @@ impl Timing {
     /// banks of a rank, then in different ranks.
     pub fn new(device: &Device) -> Self {
         let per_rank = device.banks_per_rank;
-        let banks = (0..device.channels * device.ranks * per_rank)
+        let banks: Vec<Bank> = (0..device.channels * device.ranks * per_rank)
             .map(|bank| {
                 let channel = bank % device.channels;
                 let rank_of_channel = bank / device.channels / per_rank;
                 let rank = (channel * device.ranks + rank_of_channel) as u16;
-                let (column, programming) = ([0; 2], Programming::default());
-                Bank { open_row: NO_ROW, column, precharge: 0, programming, rank, channel: channel as u16 }
+                Bank { open_row: NO_ROW, column: [0; 2], precharge: 0, rank, channel: channel as u16 }
             })
             .collect();
         let bursts_per_channel = (4 * device.ranks * per_rank) as usize;
@@ -189,6 +193,7 @@ impl Timing {
             durations: Durations::new(device),
             lengths: Bursts::new(device),
             interruption: Interruption::of(device),
+            programming: vec![Programming::default(); banks.len()],
             banks,
             ranks: vec![
                 Activates(Vec::with_capacity(2 * per_rank as usize));
@@ -213,46 +218,52 @@ impl Timing {
     pub fn ready_at(&self, location: Location, op: MediaOp) -> Ps {
         let bank = &self.banks[usize::from(location.bank)];
         let ready = if bank.open_row == location.row { bank.column[op as usize] } else { bank.precharge };
-        if op == MediaOp::Write { ready.max(bank.programming.until) } else { ready }
+        if op == MediaOp::Write && !self.interruption.is_none() {
+            ready.max(self.programming[usize::from(location.bank)].until)
+        } else {
+            ready
+        }
     }
 
     /// When the bank of `location` begins to work on an access that is submitted at `now`.
+    #[inline]
     fn begins(&self, now: Ps, location: Location, op: MediaOp) -> Ps {
         let ready = self.ready_at(location, op).max(now);
-        match op {
-            MediaOp::Write => ready,
-            MediaOp::Read => self.interruption.stops(self.banks[usize::from(location.bank)].programming, ready),
+        if op == MediaOp::Write || self.interruption.is_none() {
+            return ready;
         }
+        self.interruption.stops(self.programming[usize::from(location.bank)], ready)
     }
 
     /// When an access that is submitted at `now` would have its column command, if the data bus were free.
     pub fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps {
-        self.column_at(self.begins(now, location, op), location, op)
+        let begins = self.begins(now, location, op);
+        let bank = &self.banks[usize::from(location.bank)];
+        if bank.open_row == location.row { begins } else { self.column_at(self.activate_at(begins, bank), bank, op) }
     }
 
-    /// When an access on which its bank `begins` to work would have its column command, if the data bus were free.
-    fn column_at(&self, begins: Ps, location: Location, op: MediaOp) -> Ps {
-        let bank = &self.banks[usize::from(location.bank)];
-        if bank.open_row == location.row {
-            return begins;
-        }
-        (self.activate_at(begins, bank) + self.durations.t_rcd).max(bank.column[op as usize])
+    /// When an access whose row is opened at `activate` would have its column command, if the data bus were free.
+    fn column_at(&self, activate: Ps, bank: &Bank, op: MediaOp) -> Ps {
+        (activate + self.durations.t_rcd).max(bank.column[op as usize])
     }
 
     /// Schedules one access; see [`crate::message::DevicePort::issue`].
+    #[inline]
     pub fn issue(&mut self, now: Ps, location: Location, op: MediaOp, words: u8, not_before: Ps) -> Issued {
         self.schedule(now, self.begins(now, location, op), location, op, words, not_before)
     }
 
     /// Schedules the read of a line and its write to another place of the same bank. It stops no write.
+    #[cold]
     pub fn move_line(&mut self, now: Ps, from: Location, to: Location) -> Issued {
-        let programmed = self.banks[usize::from(from.bank)].programming.until;
+        let programmed = self.programming[usize::from(from.bank)].until;
         let begins = self.ready_at(from, MediaOp::Read).max(programmed).max(now);
         let read = self.schedule(now, begins, from, MediaOp::Read, LINE_WORDS, 0);
         self.issue(now, to, MediaOp::Write, LINE_WORDS, read.data_end)
     }
 
     /// Schedules an access on which its bank `begins` to work.
+    #[inline(always)]
     fn schedule(&mut self, now: Ps, begins: Ps, location: Location, op: MediaOp, words: u8, not_before: Ps) -> Issued {
         debug_assert!(now >= self.latest, "an access at {now} ps was issued after one at {} ps", self.latest);
         self.latest = now;
@@ -261,11 +272,13 @@ impl Timing {
         let columns = length.max(d.t_ccd);
         let bank = self.banks[usize::from(location.bank)];
         let row_hit = bank.open_row == location.row;
-        let command = self.column_at(begins, location, op).max(not_before);
+        let mut command = begins;
         if !row_hit {
             let activate = self.activate_at(begins, &bank);
             self.ranks[usize::from(bank.rank)].add(activate, now, &d);
+            command = self.column_at(activate, &bank, op);
         }
+        let command = command.max(not_before);
         let burst = self.place(now, command, bank, op, length);
         // A bank whose writes can be stopped takes reads while it programs.
         let programming = if self.interruption.is_none() { d.programming } else { 0 };
@@ -285,21 +298,25 @@ impl Timing {
         bank.open_row = location.row;
         bank.column = [bank.column[0].max(read), bank.column[1].max(next)];
         bank.precharge = bank.precharge.max(precharge);
-        let stops_write = op == MediaOp::Read && begins < bank.programming.until;
-        match op {
-            MediaOp::Write if !self.interruption.is_none() => {
-                bank.programming = Programming { from: burst.end, until: burst.end + d.programming };
-            }
-            MediaOp::Read if stops_write => {
-                bank.programming = self.interruption.resumes(bank.programming, begins, burst.end);
-            }
-            MediaOp::Read | MediaOp::Write => {}
-        }
+        let stops_write = !self.interruption.is_none() && self.interrupt(location, op, begins, burst.end);
         let done = match op {
             MediaOp::Read => burst.end,
             MediaOp::Write => burst.end + d.programming,
         };
         Issued { command: burst.command, burst: length, data_end: burst.end, done, next, row_hit, stops_write }
+    }
+
+    /// Takes note of an access on which its bank `begins` to work and whose data leaves until `end`. Returns whether it stops a
+    /// write.
+    fn interrupt(&mut self, location: Location, op: MediaOp, begins: Ps, end: Ps) -> bool {
+        let programming = &mut self.programming[usize::from(location.bank)];
+        let stops = op == MediaOp::Read && begins < programming.until;
+        match op {
+            MediaOp::Write => *programming = Programming { from: end, until: end + self.durations.programming },
+            MediaOp::Read if stops => *programming = self.interruption.resumes(*programming, begins, end),
+            MediaOp::Read => {}
+        }
+        stops
     }
 
     /// When a row of `bank` can be activated, if the open one may be closed at `precharge`.
@@ -317,7 +334,15 @@ impl Timing {
             MediaOp::Write => d.t_cwd,
         };
         let bursts = &mut self.bursts[usize::from(bank.channel)];
-        bursts.retain(|burst| burst.end + d.t_wtr.max(d.t_rtrs).max(d.t_ccd) > now);
+        let kept = d.t_wtr.max(d.t_rtrs).max(d.t_ccd);
+        let mut at = 0;
+        while let Some(burst) = bursts.get(at) {
+            if burst.end + kept > now {
+                at += 1;
+            } else {
+                bursts.swap_remove(at);
+            }
+        }
         let mut new = Burst { op, rank: bank.rank, command, start: command + latency, end: command + latency + length };
         // Each conflict excludes one interval of start times. Moving to the interval's end until nothing conflicts
         // finds the earliest start, whatever the order of the list.

@@ -105,8 +105,6 @@ pub trait Observer {
     fn pad(&mut self, _line: Line, _circuit: Circuit, _from: Ps, _until: Ps) {}
     /// `bank` began to read or write `media`. At `until` the data has crossed the bus.
     fn device_access(&mut self, _now: Ps, _bank: u16, _media: MediaLine, _op: MediaOp, _until: Ps) {}
-    /// Warm-up is over: what follows is measured.
-    fn measuring_began(&mut self, _now: Ps) {}
     /// An event is complete: a power failure may fall here.
     fn event_over(&mut self, _now: Ps) {}
 }
@@ -126,6 +124,9 @@ impl Observer for NoObserver {
 macro_rules! combined {
     ($($method:ident($($argument:ident: $kind:ty),*);)*) => {
         impl<A: Observer, B: Observer> Observer for (A, B) {
+            fn listens(&self) -> bool {
+                self.0.listens() || self.1.listens()
+            }
             $(fn $method(&mut self, $($argument: $kind),*) {
                 self.0.$method($($argument),*);
                 self.1.$method($($argument),*);
@@ -176,6 +177,5 @@ combined! {
     counter_cache(now: Ps, block: CounterBlock, act: CounterCacheAct);
     pad(line: Line, circuit: Circuit, from: Ps, until: Ps);
     device_access(now: Ps, bank: u16, media: MediaLine, op: MediaOp, until: Ps);
-    measuring_began(now: Ps);
     event_over(now: Ps);
 }

@@ -277,6 +277,11 @@ pub trait DevicePort {
     fn content(&self, media: MediaLine) -> Content<'_>;
     /// Writes `bytes` to `media`.
     fn store(&mut self, media: MediaLine, bytes: &LineBytes);
+    /// Whether a power failure may leave less than is stored, because of a buffer outside the persistence domain. Otherwise
+    /// [`DevicePort::next_end`] and [`DevicePort::instead`] have nothing to say.
+    fn may_lose(&self) -> bool {
+        false
+    }
     /// When the media will have written what a buffer outside the persistence domain has, and nobody has asked yet: then
     /// [`DevicePort::ended`] must be called.
     fn next_end(&mut self) -> Option<Ps> {

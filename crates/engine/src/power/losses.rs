@@ -3,7 +3,7 @@
 
 use super::{Drained, PowerLoss, held};
 use crate::assembly::System;
-use crate::message::Observer;
+use crate::message::{DevicePort, Observer};
 use crate::recovery::HeldState;
 use std::sync::Arc;
 

@@ -333,8 +333,9 @@ struct Sent {
 }
 
 /// Runs `trace` on the controller and device of `config` with `design`; `clock_mhz` is the clock of its cycles.
-/// With `requests`, a table of all requests is written to this path. `observer` observes the run, and is returned. `progress` is
-/// called with the number of bytes of the file that have been read since the last call.
+/// With `requests`, a table of all requests is written to this path. `observer` observes the run, and is returned. With
+/// `window`, the report has windows of so many picoseconds. `progress` is called with the number of bytes of the file that have
+/// been read since the last call.
 ///
 /// # Errors
 /// The trace is malformed, the machine does not suit the design, the table cannot be written, or the user interrupted.
@@ -343,7 +344,7 @@ pub fn run_line_trace<O: Observer>(
     design: &Design,
     trace: &LineTrace,
     (clock_mhz, requests): (u64, Option<&Path>),
-    observer: O,
+    (observer, window): (O, Option<Ps>),
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<(LineReport, O), Failure> {
@@ -353,7 +354,8 @@ pub fn run_line_trace<O: Observer>(
     let base = Arc::new(Filled { end: lines * LINE_BYTES, line: [0x5a; 64] });
     let requests = requests.map(|path| Requests::create(path, design.media_layout(machine))).transpose()?;
     let watched = ((MediaWrites::default(), requests), observer);
-    let driver = Driver::new(machine, design, base, config.seed, watched)?;
+    let mut driver = Driver::new(machine, design, base, config.seed, watched)?;
+    driver.system.report_windows(window);
     let mut run = Run::new(driver, cancel);
     let sent = run.send_all(trace, lines, clock_mhz, progress)?;
     while run.advance()? {}
@@ -362,7 +364,8 @@ pub fn run_line_trace<O: Observer>(
     if let Some(requests) = run.driver.system.observer.0.1.take() {
         requests.finish()?;
     }
-    let report = run.report(config, design, trace, clock_mhz, &sent, begun.seconds());
+    let mut report = run.report(config, design, trace, clock_mhz, &sent, begun.seconds());
+    report.windows = run.driver.system.take_windows()?;
     Ok((report, run.driver.system.observer.1))
 }
 

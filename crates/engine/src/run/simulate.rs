@@ -25,16 +25,17 @@ pub fn simulate(
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<RunReport, Failure> {
-    simulate_observed(config, design, source, bases, NoObserver, progress, cancel).map(|(report, _)| report)
+    simulate_observed(config, design, source, bases, (NoObserver, None), progress, cancel).map(|(report, _)| report)
 }
 
-/// Runs one simulation like [`simulate`], with `observer`, and returns it.
+/// Runs one simulation like [`simulate`], with `observer`, and returns it. With `window`, the report has windows of so many
+/// picoseconds.
 pub fn simulate_observed<O: Observer>(
     config: &RunConfig,
     design: &Design,
     source: &Source,
     bases: &Bases,
-    observer: O,
+    (observer, window): (O, Option<Ps>),
     progress: &(dyn Fn(u64) + Sync),
     cancel: &AtomicBool,
 ) -> Result<(RunReport, O), Failure> {
@@ -42,6 +43,7 @@ pub fn simulate_observed<O: Observer>(
     let started = Stopwatch::start();
     let base = Arc::clone(&job.base);
     let mut system = System::new(config, design, job, observer)?;
+    system.report_windows(window);
     let mut watch = Watch::new(progress, cancel);
     let mut held = None;
     let rest = |system: &System<O>| held = design.caches_persist().then(|| Held::of(system));
@@ -50,6 +52,7 @@ pub fn simulate_observed<O: Observer>(
     source.verdict()?;
     let seconds = started.seconds();
     let mut report = report(config, design, source, &mut system, seconds);
+    report.windows = system.take_windows()?;
     report.stats.at_crash = power_cost::at_crash(config, design, base, held, cancel)?;
     Ok((report, system.observer))
 }

@@ -5,7 +5,7 @@
 mod tests;
 mod windows;
 
-pub use windows::Windows;
+pub use windows::{Totals, Windows};
 
 use crate::kernel::{ConfigError, Ps};
 use crate::layout::MediaLayout;

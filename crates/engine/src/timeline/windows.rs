@@ -1,197 +1,154 @@
-//! Figures of a run over time: what the stages report, summed up in windows of equal length.
+//! Figures of a run over time, in windows of equal length: what the stages have counted at the end of each, less what they had
+//! at its beginning. Nobody is told anything while a window lasts.
 
 use crate::kernel::{ConfigError, Ps, ps_to_ns};
-use crate::layout::MediaLayout;
-use crate::message::{CoreId, CounterBlock, CounterCacheAct, LineBytes, MediaLine, MediaOp, Observer, Op, Site};
 use crate::stats;
 
 /// The most windows of a run: more would be a report that nobody can hold.
 pub const WINDOWS_MAX: usize = 100_000;
 
-/// The figures of one window. `queued_ps`: entries of the queue, times how long each was there.
-#[derive(Clone, Copy, Debug, Default)]
-struct Row {
-    instructions: u64,
-    transactions: u64,
-    accesses: [u64; 2],
-    counter_accesses: [u64; 2],
-    lookups: [u64; 2],
-    queued_ps: u128,
-    queued_most: u64,
-    fence_stall_ps: Ps,
+/// What a run has counted up to some time, as far as windows show it. Reads come before writes, hits before misses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Instructions that the cores have dispatched.
+    pub instructions: u64,
+    /// Transactions that have ended.
+    pub transactions: u64,
+    /// Lines of all kinds that banks have begun to read and to write.
+    pub accesses: [u64; 2],
+    /// Counter blocks among them.
+    pub counter_accesses: [u64; 2],
+    /// Both kinds of access together, by channel.
+    pub channel_lines: Vec<u64>,
+    /// Lookups in the counter cache.
+    pub lookups: [u64; 2],
+    /// Entries of the write pending queue, times how long each was there, in picoseconds.
+    pub queued_ps: u128,
+    /// How long fences have stalled commit.
+    pub fence_stall_ps: Ps,
 }
 
-/// Observes one run.
+impl Totals {
+    /// Combines each count with that of `other`.
+    fn with(&self, other: &Self, count: impl Fn(u64, u64) -> u64, sum: impl Fn(u128, u128) -> u128) -> Self {
+        let pair = |one: [u64; 2], other: [u64; 2]| [count(one[0], other[0]), count(one[1], other[1])];
+        let of_channel = |channel| count(self.of_channel(channel), other.of_channel(channel));
+        let channels = self.channel_lines.len().max(other.channel_lines.len());
+        Self {
+            instructions: count(self.instructions, other.instructions),
+            transactions: count(self.transactions, other.transactions),
+            accesses: pair(self.accesses, other.accesses),
+            counter_accesses: pair(self.counter_accesses, other.counter_accesses),
+            channel_lines: (0..channels).map(of_channel).collect(),
+            lookups: pair(self.lookups, other.lookups),
+            queued_ps: sum(self.queued_ps, other.queued_ps),
+            fence_stall_ps: count(self.fence_stall_ps, other.fence_stall_ps),
+        }
+    }
+
+    fn of_channel(&self, channel: usize) -> u64 {
+        self.channel_lines.get(channel).copied().unwrap_or(0)
+    }
+
+    fn and(&self, other: &Self) -> Self {
+        self.with(other, |one, other| one + other, |one, other| one + other)
+    }
+
+    fn less(&self, other: &Self) -> Self {
+        self.with(other, |one, other| one - other, |one, other| one - other)
+    }
+}
+
+/// The windows of one run.
+#[derive(Clone, Debug)]
 pub struct Windows {
     length: Ps,
-    layout: MediaLayout,
-    channels: usize,
-    rows: Vec<Row>,
-    /// Accesses by window and channel.
-    channel_lines: Vec<u64>,
-    queued: u64,
-    /// Until when the entries of the queue are summed up.
-    summed_until: Ps,
-    measured_from: Ps,
-    /// When the last event was over.
-    end: Ps,
-    /// What the cores have reported in the event that is under way, whose times may lie ahead of it.
-    of_cores: OfCores,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct OfCores {
-    instructions: u64,
-    transactions: u64,
-    fence_stall_ps: Ps,
+    line_bytes: u64,
+    /// What the run had counted when each window ended that is over, and the most entries of the queue in it.
+    ends: Vec<(Totals, u64)>,
+    /// What it had counted when counting began anew.
+    before: Totals,
 }
 
 impl Windows {
-    /// Windows of `length` picoseconds for a machine with so many channels and this `layout` of memory.
-    pub fn new(length: Ps, channels: u32, layout: MediaLayout) -> Self {
-        let channels = channels as usize;
-        let (rows, channel_lines) = (vec![Row::default()], vec![0; channels]);
-        let (queued, of_cores) = (0, OfCores::default());
-        Self {
-            length,
-            layout,
-            channels,
-            rows,
-            channel_lines,
-            queued,
-            summed_until: 0,
-            measured_from: 0,
-            end: 0,
-            of_cores,
-        }
+    /// Windows of `length` picoseconds of a machine that moves `line_bytes` bytes with a whole line.
+    pub fn new(length: Ps, line_bytes: u64) -> Self {
+        Self { length, line_bytes, ends: Vec::new(), before: Totals::default() }
     }
 
-    /// The window in which `now` is, after the queue is summed up until then. What comes after the last window that there
-    /// may be is in it.
-    fn at(&mut self, now: Ps) -> &mut Row {
-        while self.end_of_last() <= now && self.rows.len() <= WINDOWS_MAX {
-            self.sum_up(self.end_of_last());
-            self.rows.push(Row { queued_most: self.queued, ..Row::default() });
-            self.channel_lines.resize(self.rows.len() * self.channels, 0);
-        }
-        self.sum_up(now);
-        self.rows.last_mut().expect("there is a window")
+    /// When the window ends that is not over, in picoseconds; `Ps::MAX` if there are too many already.
+    pub fn end(&self) -> Ps {
+        if self.ends.len() > WINDOWS_MAX { Ps::MAX } else { self.length.saturating_mul(self.ends.len() as Ps + 1) }
     }
 
-    fn end_of_last(&self) -> Ps {
-        self.length.saturating_mul(self.rows.len() as Ps)
+    /// The window is over in which the run is: it has counted `totals` since counting began anew, and the queue had
+    /// `queued_most` entries at most.
+    pub fn over(&mut self, totals: &Totals, queued_most: u64) {
+        self.ends.push((self.before.and(totals), queued_most));
     }
 
-    /// The entries of the queue have been as many as now until `until`.
-    fn sum_up(&mut self, until: Ps) {
-        let row = self.rows.last_mut().expect("there is a window");
-        row.queued_ps += u128::from(self.queued) * u128::from(until.saturating_sub(self.summed_until));
-        self.summed_until = self.summed_until.max(until);
+    /// Counting has begun anew: what was `counted` before is `left` after it.
+    pub fn restart(&mut self, counted: &Totals, left: &Totals) {
+        self.before = self.before.and(&counted.less(left));
     }
 
-    /// `media` entered the queue, or left it. A counter that moves with its line has no entry of its own.
-    fn queue(&mut self, now: Ps, media: MediaLine, enters: bool) {
-        if self.layout.moves_with_line(media) {
-            return;
-        }
-        self.at(now);
-        self.queued = if enters { self.queued + 1 } else { self.queued.saturating_sub(1) };
-        let queued = self.queued;
-        let row = self.at(now);
-        row.queued_most = row.queued_most.max(queued);
-    }
-
-    /// The figures of the run, which has ended.
+    /// The figures of the run, of which `measured_from` begins the part that is measured, and whose last event was at `end`: then
+    /// it had counted `totals`, and had `queued_most` entries in the window of that time.
     ///
     /// # Errors
     /// A sentence if there are too many windows.
-    pub fn finish(mut self) -> Result<stats::Windows, ConfigError> {
-        let end = self.end;
-        self.at(end.saturating_sub(1));
-        if self.rows.len() > WINDOWS_MAX {
+    pub fn finish(
+        mut self,
+        end: Ps,
+        totals: &Totals,
+        queued_most: u64,
+        measured_from: Ps,
+    ) -> Result<stats::Windows, ConfigError> {
+        let begun = self.length.saturating_mul(self.ends.len() as Ps);
+        let counted = self.before.and(totals);
+        // A run that ends with a window has none after it, unless the last event belongs there.
+        if begun < end || self.ends.last().is_none_or(|(last, _)| *last != counted) {
+            self.ends.push((counted, queued_most));
+        }
+        if self.ends.len() > WINDOWS_MAX {
             let (length, all) = (ps_to_ns(self.length), ps_to_ns(end));
             return Err(ConfigError(format!(
                 "window: {length} ns makes more than {WINDOWS_MAX} windows of a run of {all} ns; the shortest is {} ns",
                 (all / WINDOWS_MAX as f64).ceil()
             )));
         }
-        self.sum_up(end);
-        let rows = self.rows.iter().zip(self.channel_lines.chunks(self.channels)).enumerate();
-        let rows = rows.map(|(number, (row, channel_lines))| {
+        let nothing = (Totals::default(), 0);
+        let begins = std::iter::once(&nothing).chain(&self.ends);
+        let rows = begins.zip(&self.ends).enumerate().map(|(number, ((begin, _), (over, most)))| {
             let from = self.length * number as Ps;
-            let [reads, writes] = row.accesses;
-            let [counter_reads, counter_writes] = row.counter_accesses;
-            let [counter_hits, counter_misses] = row.lookups;
-            stats::Window {
-                from_ns: ps_to_ns(from),
-                instructions: row.instructions,
-                transactions: row.transactions,
-                reads,
-                writes,
-                counter_reads,
-                counter_writes,
-                channel_lines: channel_lines.to_vec(),
-                counter_hits,
-                counter_misses,
-                wpq_mean: row.queued_ps as f64 / (end - from).clamp(1, self.length) as f64,
-                wpq_most: row.queued_most,
-                fence_stall_ns: ps_to_ns(row.fence_stall_ps),
-            }
+            row(from, (end - from).clamp(1, self.length), over.less(begin), *most)
         });
         Ok(stats::Windows {
             window_ns: ps_to_ns(self.length),
-            measured_from_ns: ps_to_ns(self.measured_from),
-            line_bytes: self.layout.transfer_bytes(),
+            measured_from_ns: ps_to_ns(measured_from),
+            line_bytes: self.line_bytes,
             rows: rows.collect(),
         })
     }
 }
 
-impl Observer for Windows {
-    fn dispatched(&mut self, _core: CoreId, _site: Site, _op: &Op, instructions: u32) {
-        self.of_cores.instructions += u64::from(instructions);
-    }
-    fn transaction_ended(&mut self, _now: Ps, _core: CoreId, _number: u64) {
-        self.of_cores.transactions += 1;
-    }
-    fn fence_stalled(&mut self, _core: CoreId, _site: Site, from: Ps, until: Ps) {
-        self.of_cores.fence_stall_ps += until - from;
-    }
-    fn measuring_began(&mut self, now: Ps) {
-        self.measured_from = now;
-    }
-    fn event_over(&mut self, now: Ps) {
-        self.end = now;
-        if self.of_cores != OfCores::default() {
-            let OfCores { instructions, transactions, fence_stall_ps } = std::mem::take(&mut self.of_cores);
-            let row = self.at(now);
-            row.instructions += instructions;
-            row.transactions += transactions;
-            row.fence_stall_ps += fence_stall_ps;
-        }
-    }
-    fn counter_cache(&mut self, now: Ps, _block: CounterBlock, act: CounterCacheAct) {
-        match act {
-            CounterCacheAct::Hit => self.at(now).lookups[0] += 1,
-            CounterCacheAct::Miss | CounterCacheAct::SecondaryMiss => self.at(now).lookups[1] += 1,
-            CounterCacheAct::Filled | CounterCacheAct::Evicted { .. } => {}
-        }
-    }
-    fn persisted(&mut self, now: Ps, media: MediaLine, _bytes: &LineBytes) {
-        self.queue(now, media, true);
-    }
-    fn coalesced(&mut self, now: Ps, media: MediaLine, _bytes: &LineBytes) {
-        self.queue(now, media, false);
-    }
-    fn bus_write(&mut self, now: Ps, media: MediaLine, _bytes: &LineBytes) {
-        self.queue(now, media, false);
-    }
-    fn device_access(&mut self, now: Ps, bank: u16, media: MediaLine, op: MediaOp, _until: Ps) {
-        let row = self.at(now);
-        row.accesses[op as usize] += 1;
-        row.counter_accesses[op as usize] += u64::from(media.is_counter());
-        let channel = usize::from(bank) % self.channels;
-        let place = (self.rows.len() - 1) * self.channels + channel;
-        self.channel_lines[place] += 1;
+/// The window that begins at `from` and lasts `length`, in which so much was `counted`.
+fn row(from: Ps, length: Ps, counted: Totals, queued_most: u64) -> stats::Window {
+    let ([reads, writes], [counter_reads, counter_writes]) = (counted.accesses, counted.counter_accesses);
+    let [counter_hits, counter_misses] = counted.lookups;
+    stats::Window {
+        from_ns: ps_to_ns(from),
+        instructions: counted.instructions,
+        transactions: counted.transactions,
+        reads,
+        writes,
+        counter_reads,
+        counter_writes,
+        channel_lines: counted.channel_lines,
+        counter_hits,
+        counter_misses,
+        wpq_mean: counted.queued_ps as f64 / length as f64,
+        wpq_most: queued_most,
+        fence_stall_ns: ps_to_ns(counted.fence_stall_ps),
     }
 }

@@ -126,7 +126,8 @@ fn lines(config: &RunConfig, text: &str) -> (counterpoint_engine::LineReport, Lo
     let (design, never) = (design::find(&config.design, Variant::Hardened).unwrap(), AtomicBool::new(false));
     let trace = LineTrace::from_bytes("t.trace", text.as_bytes()).unwrap().expect("a trace of lines");
     let asked = (1000, Some(&*path));
-    let (report, log) = run_line_trace(config, &design, &trace, asked, Log::default(), &|_| {}, &never).unwrap();
+    let (report, log) =
+        run_line_trace(config, &design, &trace, asked, (Log::default(), None), &|_| {}, &never).unwrap();
     let table = std::fs::read_to_string(&path).unwrap();
     let (head, rows) = table.split_once('\n').unwrap();
     let place = |name: &str| head.split(',').position(|column| column == name).unwrap();
@@ -193,7 +194,15 @@ fn program_has_the_figures_of_its_parts() {
     let config = config(&[]);
     let design = design::find("secpm", Variant::Hardened).unwrap();
     let source = Source::open(&config, design.form, 1 << 24, &Arc::default()).unwrap();
-    let run = simulate_observed(&config, &design, &source, &Bases::default(), Log::default(), &|_| {}, &Arc::default());
+    let run = simulate_observed(
+        &config,
+        &design,
+        &source,
+        &Bases::default(),
+        (Log::default(), None),
+        &|_| {},
+        &Arc::default(),
+    );
     let (report, log) = run.unwrap();
     let stats = &report.stats;
     check_places(&log, &device(&config), &stats.banks, &stats.channels);

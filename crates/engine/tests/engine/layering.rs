@@ -31,7 +31,7 @@ const ROOMS: &[(&str, &str)] = &[
     ("attribution", "kernel stats message trace"),
     (
         "assembly",
-        "kernel stats message layout config cipher parts cpu cache controller device mechanism recovery audit",
+        "kernel stats message layout config cipher parts cpu cache controller device mechanism recovery audit timeline",
     ),
     ("power", "kernel message layout config parts controller device recovery assembly"),
     ("embed", "kernel stats message config parts controller device design recovery assembly power"),

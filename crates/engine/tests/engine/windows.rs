@@ -2,7 +2,10 @@
 
 use counterpoint_engine::config::{RunConfig, Variant, load_machine};
 use counterpoint_engine::kernel::Ps;
-use counterpoint_engine::message::{CounterBlock, CounterCacheAct, LineBytes, MediaLine, MediaOp, Observer};
+use counterpoint_engine::message::{
+    CoreId, CounterBlock, CounterCacheAct, LineBytes, MediaLine, MediaOp, Observer, Op, Site,
+};
+use counterpoint_engine::stats::RunReport;
 use counterpoint_engine::{Bases, Source, api, design, simulate_observed};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -16,10 +19,18 @@ struct Log {
     accesses: Vec<(Ps, u16, MediaOp, bool)>,
     found: Vec<(Ps, bool)>,
     entries: Vec<(Ps, i64)>,
+    instructions: u64,
+    fence_stall: Ps,
     end: Ps,
 }
 
 impl Observer for Log {
+    fn dispatched(&mut self, _core: CoreId, _site: Site, _op: &Op, instructions: u32) {
+        self.instructions += u64::from(instructions);
+    }
+    fn fence_stalled(&mut self, _core: CoreId, _site: Site, from: Ps, until: Ps) {
+        self.fence_stall += until - from;
+    }
     fn device_access(&mut self, now: Ps, bank: u16, media: MediaLine, op: MediaOp, _until: Ps) {
         self.accesses.push((now, bank, op, media.is_counter()));
     }
@@ -72,19 +83,25 @@ fn report(more: &Value) -> Result<Value, String> {
     Ok(document["results"][0].take())
 }
 
+/// The same run of `design`, with a log of the stream.
+fn logged(design: &str, warmup: u64) -> (RunReport, Log) {
+    let config = RunConfig {
+        transactions: TRANSACTIONS,
+        warmup,
+        footprint: 65_536,
+        tx_size: 256,
+        ..RunConfig::new(design, "btree", load_machine("small", &[]).unwrap())
+    };
+    let design = design::load(design, Variant::Hardened, &[]).unwrap();
+    let source = Source::open(&config, design.form, 1 << 24, &Arc::default()).unwrap();
+    let observed = (Log::default(), None);
+    simulate_observed(&config, &design, &source, &Bases::default(), observed, &|_| {}, &Arc::default()).unwrap()
+}
+
 #[test]
 fn every_window_has_what_an_independent_count_finds_in_it() {
     let found = report(&json!({"window": "3us"})).unwrap();
-    let design = design::load("secpm", Variant::Hardened, &[]).unwrap();
-    let config = RunConfig {
-        transactions: TRANSACTIONS,
-        footprint: 65_536,
-        tx_size: 256,
-        ..RunConfig::new("secpm", "btree", load_machine("small", &[]).unwrap())
-    };
-    let source = Source::open(&config, design.form, 1 << 24, &Arc::default()).unwrap();
-    let run = simulate_observed(&config, &design, &source, &Bases::default(), Log::default(), &|_| {}, &Arc::default());
-    let (whole, log) = run.unwrap();
+    let (whole, log) = logged("secpm", 0);
     assert_eq!(found["event_digest"], json!(whole.event_digest), "watching changes nothing");
 
     let windows = &found["windows"];
@@ -118,6 +135,25 @@ fn every_window_has_what_an_independent_count_finds_in_it() {
     assert_eq!(sum("reads"), whole.stats.nvm.reads as f64);
     assert_eq!(sum("writes"), whole.stats.nvm.writes as f64);
     assert!((sum("fence_stall_ns") - whole.stats.core.fence_stall_ns).abs() < 1e-6);
+}
+
+#[test]
+fn counting_anew_after_warm_up_loses_nothing() {
+    for design in ["unencrypted", "secpm", "sca"] {
+        let found = report(&json!({"design": design, "window": "700ns", "warmup": 10})).unwrap();
+        let (whole, log) = logged(design, 10);
+        assert_eq!(found["event_digest"], json!(whole.event_digest), "{design}: watching changes nothing");
+        let rows = found["windows"]["rows"].as_array().unwrap();
+        assert_eq!(rows.len() as u64, log.end.div_ceil(700_000), "{design}");
+        let sum = |key: &str| rows.iter().map(|row| row[key].as_f64().unwrap()).sum::<f64>();
+        let accesses = |op: MediaOp| log.accesses.iter().filter(|one| one.2 == op).count() as f64;
+        let lookups = |hit: bool| log.found.iter().filter(|(_, found)| *found == hit).count() as f64;
+        assert_eq!([sum("reads"), sum("writes")], [MediaOp::Read, MediaOp::Write].map(accesses), "{design}");
+        assert_eq!([sum("counter_hits"), sum("counter_misses")], [true, false].map(lookups), "{design}");
+        assert_eq!([sum("instructions"), sum("transactions")], [log.instructions as f64, (TRANSACTIONS + 10) as f64]);
+        assert!((sum("fence_stall_ns") - log.fence_stall as f64 / 1e3).abs() < 1e-6, "{design}");
+        assert!(accesses(MediaOp::Write) > whole.stats.nvm.writes as f64, "{design}: warm-up has written");
+    }
 }
 
 #[test]

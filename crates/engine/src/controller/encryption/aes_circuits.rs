@@ -66,6 +66,7 @@ impl AesCircuits {
     }
 
     /// Takes what has waited longest, if a circuit is free.
+    #[inline]
     pub fn take_waiting(&mut self) -> Option<CircuitWaiter> {
         if self.idle.is_empty() { None } else { self.waiting.pop_front() }
     }

@@ -74,7 +74,8 @@ impl MetadataCache {
 
     fn find(&self, media: MediaLine) -> Option<usize> {
         let first = self.first_of(media);
-        (first..first + self.ways).find(|&slot| self.tags[slot] == media.code())
+        let place = self.tags[first..first + self.ways].iter().position(|&tag| tag == media.code())?;
+        Some(first + place)
     }
 
     /// Number of blocks that the cache holds.

@@ -137,7 +137,7 @@ pub(super) trait Schedule: Send {
     fn turn(&self, now: Ps) -> Ps {
         now
     }
-    /// What goes next to `bank`; a paced policy looks at all banks.
+    /// What goes next to `bank`, which something waits for; a paced policy looks at all banks.
     fn next(&mut self, look: &Look<'_>, bank: u16) -> Next;
     /// `choice` has been issued.
     fn issued(&mut self, choice: &Choice, issued: &Issued);

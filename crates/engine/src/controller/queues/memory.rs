@@ -160,7 +160,8 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     pub fn write_accepted(&mut self, slot: u32) {
         self.account_occupancy();
         let now = self.now();
-        let newer = self.banks.wpq.has_newer(slot);
+        let may_lose = self.device.may_lose();
+        let newer = may_lose && self.banks.wpq.has_newer(slot);
         let entry = self.banks.wpq.remove(slot);
         let keeps_queue = self.banks.keeps_queue;
         for (media, bytes) in entry.units() {
@@ -169,7 +170,8 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
             }
             self.observer.bus_write(now, media, bytes);
             self.device.store(media, bytes);
-            if let Some(held) = self.device.instead(media).filter(|_| !(newer && keeps_queue) || media.is_counter()) {
+            let held = if may_lose { self.device.instead(media) } else { None };
+            if let Some(held) = held.filter(|_| !(newer && keeps_queue) || media.is_counter()) {
                 self.observer.media_hold(now, media, held);
             }
         }
@@ -190,6 +192,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
 
     /// Has an event come for each write of the media that matters to a power failure.
     pub fn await_media(&mut self) {
+        if !self.device.may_lose() {
+            return;
+        }
         while let Some(at) = self.device.next_end() {
             self.queue.schedule(at.max(self.queue.now()), ControllerEvent::MediaWritten);
         }
@@ -227,14 +232,16 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
 
     /// Completes the read in `slot` if its line, its pad and what checks it are known.
     pub fn finish_read_if_known(&mut self, slot: u32) {
+        if let Some(at) = self.reads.ready_at(slot) {
+            self.queue.schedule(at.max(self.now()), ControllerEvent::ReadReady { slot });
+            return;
+        }
         let Read { data_at, tweak_at, .. } = self.reads[slot];
         if let Some((data, tweak)) = data_at.zip(tweak_at) {
             // Only now can it be decrypted; it has no pad until then.
             self.reads[slot].tweak_at = None;
             let at = data.max(tweak).max(self.now());
             self.queue.schedule(at, ControllerEvent::ReadRequestsCircuit { slot });
-        } else if let Some(at) = self.reads.ready_at(slot) {
-            self.queue.schedule(at.max(self.now()), ControllerEvent::ReadReady { slot });
         }
     }
 }

@@ -120,10 +120,14 @@ impl Banks {
         if self.conventions.shared_queue { free.saturating_sub(self.reads.queues.len()) } else { free }
     }
 
+    /// Whether something waits for `bank`.
+    fn waits(&self, bank: u16) -> bool {
+        self.reads.waiting().oldest(bank).is_some() || self.wpq.waiting().oldest(bank).is_some()
+    }
+
     /// Whether `bank` can take a request `now` and something waits for it.
     fn wants(&self, bank: u16, now: Ps) -> bool {
-        let queues = [self.reads.waiting(), self.wpq.waiting()];
-        self.banks[bank as usize].free <= now && queues.iter().any(|queue| queue.oldest(bank).is_some())
+        self.banks[bank as usize].free <= now && self.waits(bank)
     }
 
     /// Has `bank` looked at again at `at`, unless it will be earlier.
@@ -219,7 +223,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
                 self.decide_soon();
             }
         } else {
-            while self.issue_next(bank) {}
+            while self.banks.waits(bank) && self.issue_next(bank) {}
         }
     }
 

@@ -19,7 +19,7 @@ fn run_on(name: &str, set: &[&str], text: &str) -> Result<LineReport, Failure> {
     let design = design::find(name, Variant::Hardened).unwrap();
     let trace = LineTrace::from_bytes("t.trace", text.as_bytes())?.expect("a trace of lines");
     let never = AtomicBool::new(false);
-    run_line_trace(&config(&design, set), &design, &trace, (1000, None), NoObserver, &|_| {}, &never)
+    run_line_trace(&config(&design, set), &design, &trace, (1000, None), (NoObserver, None), &|_| {}, &never)
         .map(|(report, _)| report)
 }
 
@@ -97,7 +97,7 @@ fn table(name: &str, text: &str) -> (LineReport, Vec<(bool, Vec<u64>)>) {
     let never = AtomicBool::new(false);
     let asked = (1000, Some(&*path));
     let (report, _) =
-        run_line_trace(&config(&design, &[]), &design, &trace, asked, NoObserver, &|_| {}, &never).unwrap();
+        run_line_trace(&config(&design, &[]), &design, &trace, asked, (NoObserver, None), &|_| {}, &never).unwrap();
     let table = std::fs::read_to_string(&path).unwrap();
     let rows = table.lines().skip(1).map(|row| {
         let fields: Vec<&str> = row.split(',').collect();
@@ -285,7 +285,8 @@ fn what_the_trace_says_is_written() {
     assert_eq!(reader.next_access().unwrap().unwrap().bytes, Some(wanted));
     let never = AtomicBool::new(false);
     let (report, _) =
-        run_line_trace(&config(&design, &[]), &design, &trace, (400, None), NoObserver, &|_| {}, &never).unwrap();
+        run_line_trace(&config(&design, &[]), &design, &trace, (400, None), (NoObserver, None), &|_| {}, &never)
+            .unwrap();
     assert_eq!((report.reads, report.writes, report.trace_clock_mhz), (1, 1, 400));
 }
 
