@@ -1,6 +1,7 @@
 //! The part of a machine that says what is between the controller and modules that are not on its memory channels.
 
 use super::fields::{QUEUE, TIMING};
+use super::{Machine, ModuleKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,5 +78,21 @@ impl Link {
     /// Whether a power failure leaves what modules have in their buffers.
     pub fn keeps_buffers(&self) -> bool {
         self.kind == LinkKind::None || self.power_flush != PowerFlush::Phase2Fails
+    }
+}
+
+impl Machine {
+    /// The value by which the machine loses lines of which it has told programs that they are durable, if one does.
+    pub fn loses_durable(&self) -> Option<&'static str> {
+        let flush = match self.link.power_flush {
+            _ if self.link.kind == LinkKind::None => None,
+            PowerFlush::Completes => None,
+            // What only the queue has was not called durable.
+            PowerFlush::Phase1Fails if self.link.domain == LinkDomain::Device => None,
+            PowerFlush::Phase1Fails => Some("link.power_flush = phase-1-fails"),
+            PowerFlush::Phase2Fails => Some("link.power_flush = phase-2-fails"),
+        };
+        let buffer = self.module.kind == ModuleKind::Buffered && !self.module.buffer_durable;
+        flush.or(buffer.then_some("module.buffer_durable = false"))
     }
 }

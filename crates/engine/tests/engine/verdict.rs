@@ -116,6 +116,31 @@ fn program_without_a_step_fails_without_any_encryption() {
 }
 
 #[test]
+fn machine_that_loses_what_it_called_durable_is_to_blame() {
+    let lost = |machine: &str, design: &str, set: &[&str]| {
+        let request = json!({
+            "design": design, "workload": "queue", "machine": machine, "set": set, "transactions": 6, "blame": true,
+        });
+        let blame = crash(&request)["blame"].clone();
+        (blame["who"].clone(), blame["why"].as_str().unwrap_or_default().to_owned())
+    };
+    for design in ["unencrypted", "secpm"] {
+        for (machine, value) in [
+            ("optane", "module.buffer_durable=false"),
+            ("cxl-pm", "link.power_flush=phase-1-fails"),
+            ("cxl-pm", "link.power_flush=phase-2-fails"),
+        ] {
+            let (who, why) = lost(machine, design, &[value]);
+            assert_eq!(who, "machine", "{design} {value}");
+            assert!(why.contains(&value.replace('=', " = ")), "{why}");
+        }
+    }
+    // What is not acknowledged is not called durable: the design needs what the queue held.
+    let device = ["link.domain=device", "controller.write_acknowledged=written"];
+    assert_eq!(lost("cxl-pm", "secpm", &device).0, "design");
+}
+
+#[test]
 fn step_that_a_program_does_not_have_cannot_be_left_out() {
     for (design, workload, step) in [
         ("unencrypted", "linked-list", "log-end-tag"),

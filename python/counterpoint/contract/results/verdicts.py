@@ -155,10 +155,11 @@ class Shrunk:
     minimal: bool
 
 
-BlameWho: TypeAlias = Literal["program", "design", "annotations", "assumption"]
+BlameWho: TypeAlias = Literal["program", "design", "annotations", "assumption", "machine"]
 """Who is to blame for a violation. `program`: the program: it fails without any encryption, or left out a necessary
 step of its protocol; `design`: the design; `annotations`: the annotations that the programmer must add for the design;
-`assumption`: what was assumed of a recorded program without annotations."""
+`assumption`: what was assumed of a recorded program without annotations; `machine`: the machine: it loses what it has
+told programs is durable."""
 
 
 @dataclass(frozen=True, slots=True)

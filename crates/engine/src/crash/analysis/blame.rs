@@ -7,7 +7,7 @@
 //!    every write is counter-atomic. If that holds, what was missing is to blame: the program's annotations, or what was
 //!    assumed of them if it has none.
 //!
-//! Otherwise the design is to blame.
+//! Otherwise the design is to blame. A machine that loses what it has called durable is to blame itself, and nothing is run.
 
 use super::super::{Blame, Blamed, CrashPlan, CrashReport, Exploration, ReportedViolation};
 use crate::audit::Rule;
@@ -80,6 +80,13 @@ struct Inquiry<'a, 'e> {
 impl Inquiry<'_, '_> {
     /// Who is to blame; `seeded`: whether a mechanism of the design is switched off.
     fn who(&mut self, seeded: bool) -> Result<Blamed, Failure> {
+        if let Some(value) = self.config.machine.loses_durable().filter(|_| !seeded && self.rule != Rule::Plaintext) {
+            self.why = format!(
+                "With {value} it loses lines of which it has told programs that they are durable: no program and no design can \
+                 make up for that, and none was tried."
+            );
+            return Ok(Blamed::Machine);
+        }
         if matches!(self.rule, Rule::Integrity | Rule::FalseAlarm) {
             self.why = format!(
                 "What is verified, and what recovery restores, depends on the design alone: no program could keep the rule '{}'.",

@@ -300,6 +300,8 @@ pub enum Blamed {
     Annotations,
     /// What was assumed of a recorded program without annotations.
     Assumption,
+    /// The machine: it loses what it has told programs is durable.
+    Machine,
 }
 
 /// Who is to blame, and why.
