@@ -211,22 +211,22 @@ def links() -> str:
 
 def _broken_behind(case: tuple[str, str]) -> set[str]:
     design, place = case
-    found: set[str] = set()
-    for workload in ("array", "btree"):
-        verdict = cp.crash(
-            design,
-            workload,
-            machine="cxl-pm",
-            tx_size=256,
-            footprint="32KiB",
-            transactions=40,
-            shrink=False,
-            blame=False,
-            set=[*SMALL_MODULES, *LINKS[place]],
-        )
-        assert not verdict.internal_errors, verdict.internal_errors
-        found |= {one.rule for one in verdict.violations}
-    return found
+    sets = [*SMALL_MODULES, *LINKS[place]]
+    run: dict[str, Any] = {
+        "machine": "cxl-pm",
+        "tx_size": 256,
+        "footprint": "32KiB",
+        "transactions": 40,
+        "set": sets,
+    }
+    return _rules(design, "array", **run) | _rules(design, "btree", **run)
+
+
+def _rules(design: str, workload: str, **run: Any) -> set[str]:
+    """The rules that a run breaks if power fails after any of its events."""
+    verdict = cp.crash(design, workload, shrink=False, blame=False, **run)
+    assert not verdict.internal_errors, verdict.internal_errors
+    return {one.rule for one in verdict.violations}
 
 
 def counters_before_data() -> str:
@@ -251,18 +251,9 @@ def counters_before_data() -> str:
 
 def _broken(case: tuple[str, str, str]) -> str:
     design, granularity, workload = case
-    verdict = cp.crash(
-        design,
-        workload,
-        machine="small",
-        tx_size=128,
-        footprint="16KiB",
-        transactions=60,
-        shrink=False,
-        blame=False,
-        set=["counters.minor_bits=7", f"program.log_granularity={granularity}"],
-    )
-    return "holds" if verdict.holds else ", ".join(sorted({f"`{one.rule}`" for one in verdict.violations}))
+    sets = ["counters.minor_bits=7", f"program.log_granularity={granularity}"]
+    rules = _rules(design, workload, machine="small", tx_size=128, footprint="16KiB", transactions=60, set=sets)
+    return ", ".join(f"`{rule}`" for rule in sorted(rules)) or "holds"
 
 
 def battery() -> str:
