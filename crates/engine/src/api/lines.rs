@@ -3,7 +3,7 @@
 use super::Progress;
 use super::named::written_once;
 use super::request::{Lines, Omitted, TIMING};
-use super::runs::{finish_timeline, interrupted, timeline, unless_interrupted};
+use super::runs::{finish_timeline, results, timeline, unless_interrupted, written};
 use crate::config::RunConfig;
 use crate::kernel::{ConfigError, Failure, workers};
 use crate::message::NoObserver;
@@ -106,12 +106,12 @@ pub(super) fn replay(
     let tell = |read: u64| progress(done.fetch_add(read, Ordering::Relaxed) + read, total);
     let run = |run: &Prepared| {
         let report = unless_interrupted(cancel, run.simulate(&tell, cancel))?;
-        Ok(serde_json::to_value(report).expect("a report serialises"))
+        Ok(written(&report))
     };
-    let results = workers::in_pool(threads, || workers::map(threads > 1, &prepared, run))?;
-    let values = results.into_iter().map(|result| match result {
-        Err(Failure::Cancelled) => Ok(interrupted()),
-        other => other,
+    let reports = workers::in_pool(threads, || workers::map(threads > 1, &prepared, run))?;
+    let reports = reports.into_iter().map(|report| match report {
+        Err(Failure::Cancelled) => Ok(None),
+        other => other.map(Some),
     });
-    Ok(json!({"results": values.collect::<Result<Vec<_>, _>>()?}).to_string())
+    Ok(results(reports.collect::<Result<Vec<_>, _>>()?))
 }

@@ -13,7 +13,9 @@ use crate::run::{Bases, Source, simulate, simulate_observed};
 use crate::stats;
 use crate::timeline::Timeline;
 use crate::workload::BaseKey;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -59,9 +61,27 @@ pub(super) fn unless_interrupted<T>(cancel: &AtomicBool, outcome: Result<T, Fail
     outcome.map_err(|why| if cancel.load(Ordering::Relaxed) { Failure::Cancelled } else { why })
 }
 
-/// The result of a run that the user interrupted.
-pub(super) fn interrupted() -> Value {
-    json!({"error": "interrupted"})
+/// The result of one run as text: a map of values for each window of a report takes longer than the windows take to count.
+pub(super) type Written = Box<RawValue>;
+
+/// Writes the report of a run.
+pub(super) fn written(report: &impl Serialize) -> Written {
+    to_raw_value(report).expect("a report serialises")
+}
+
+/// The results of a batch, in the order of its runs; for a run that the user interrupted (`None`) that it was.
+pub(super) fn results(runs: impl IntoIterator<Item = Option<Written>>) -> String {
+    #[derive(Serialize)]
+    struct Interrupted {
+        error: &'static str,
+    }
+    #[derive(Serialize)]
+    struct Results {
+        results: Vec<Written>,
+    }
+    let interrupted = || written(&Interrupted { error: "interrupted" });
+    let results = runs.into_iter().map(|run| run.unwrap_or_else(interrupted)).collect();
+    serde_json::to_string(&Results { results }).expect("reports serialise")
 }
 
 /// Validates the request of a run and returns the complete configuration as JSON.
@@ -170,11 +190,11 @@ impl Prepared {
         places: &Places,
         progress: &(dyn Fn(u64) + Sync),
         cancel: &Arc<AtomicBool>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Written, Failure> {
         let Opened { config, design, source } = &self.run;
         if self.timeline.is_none() && !self.by_line && self.window.is_none() {
             let report = simulate(config, design, source, bases, progress, cancel)?;
-            return Ok(serde_json::to_value(report).expect("a report serialises"));
+            return Ok(written(&report));
         }
         let watch = self.by_line.then(SiteWatch::default);
         let observers = (watch, timeline(config, design, self.timeline.as_deref())?);
@@ -184,7 +204,7 @@ impl Prepared {
             report.sites = source.sites().map(|sites| by_line(&watch, &places.of(sites)));
         }
         finish_timeline(timeline, report.windows.as_ref())?;
-        Ok(serde_json::to_value(report).expect("a report serialises"))
+        Ok(written(&report))
     }
 }
 
@@ -217,8 +237,8 @@ fn at_a_time(
     runs: &[Prepared],
     workers: usize,
     bases: &Bases,
-    simulate: &(dyn Fn(&Prepared) -> Result<Value, Failure> + Sync),
-) -> Vec<Option<Result<Value, Failure>>> {
+    simulate: &(dyn Fn(&Prepared) -> Result<Written, Failure> + Sync),
+) -> Vec<Option<Result<Written, Failure>>> {
     let base_key = |index: usize| runs[index].run.base_key();
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by_key(|&index| {
@@ -226,7 +246,7 @@ fn at_a_time(
         key.and_then(|key| runs.iter().position(|run| run.run.base_key() == Some(key))).unwrap_or(index)
     });
     let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<Value, Failure>>>> = Mutex::new(runs.iter().map(|_| None).collect());
+    let results: Mutex<Vec<Option<Result<Written, Failure>>>> = Mutex::new(runs.iter().map(|_| None).collect());
     let stopped = AtomicBool::new(false);
     let work = || {
         while !stopped.load(Ordering::Relaxed) {
@@ -248,15 +268,15 @@ fn at_a_time(
 }
 
 /// The reports; if there are errors, the first one in the order of the requests.
-fn answer(results: Vec<Option<Result<Value, Failure>>>) -> Result<String, Failure> {
-    let mut values = Vec::with_capacity(results.len());
+fn answer(runs: Vec<Option<Result<Written, Failure>>>) -> Result<String, Failure> {
+    let mut reports = Vec::with_capacity(runs.len());
     let mut error = None;
-    for result in results {
-        match result {
-            Some(Ok(report)) => values.push(report),
+    for run in runs {
+        match run {
+            Some(Ok(report)) => reports.push(Some(report)),
             Some(Err(Failure::Config(what))) => error = error.or(Some(what)),
-            Some(Err(Failure::Cancelled)) | None => values.push(interrupted()),
+            Some(Err(Failure::Cancelled)) | None => reports.push(None),
         }
     }
-    error.map_or(Ok(json!({"results": values}).to_string()), |error| Err(error.into()))
+    error.map_or_else(|| Ok(results(reports)), |error| Err(error.into()))
 }

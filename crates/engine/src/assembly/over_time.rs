@@ -17,7 +17,7 @@ pub(super) struct Counting<'a> {
 impl Counting<'_> {
     /// What they have counted until `at`, which is not before the last event and not after the next one.
     fn totals(&mut self, at: Ps) -> Totals {
-        let (queue, media) = (self.controller.stats(at), self.device.stats());
+        let (queue, [accesses, counter_accesses]) = (self.controller.stats(at), self.device.lines());
         let of_cores = |of: fn(&Core) -> u64| self.cores.iter().map(of).sum();
         let mut channel_lines = vec![0; self.device.channels() as usize];
         for bank in 0..self.device.banks() {
@@ -27,8 +27,8 @@ impl Counting<'_> {
         Totals {
             instructions: of_cores(Core::dispatched),
             transactions: of_cores(Core::transactions_ended),
-            accesses: [media.reads, media.writes],
-            counter_accesses: [media.counter_reads, media.counter_writes],
+            accesses,
+            counter_accesses,
             channel_lines,
             lookups: [queue.counter_hits, queue.counter_misses + queue.counter_secondary_misses],
             queued_ps: queue.occupancy_ps,

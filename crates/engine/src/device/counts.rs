@@ -118,10 +118,13 @@ type OfKind = [[u64; LINE_WORDS as usize]; 2];
 /// Kinds of media line, in the order of [`kind`].
 const KINDS: usize = 6;
 
+/// Counter blocks among them.
+const COUNTER: usize = 1;
+
 fn kind(media: MediaLine) -> usize {
     match media.unit() {
         MediaUnit::Data(_) => 0,
-        MediaUnit::Counter(_) => 1,
+        MediaUnit::Counter(_) => COUNTER,
         MediaUnit::Mac(_) => 2,
         MediaUnit::Node(_) => 3,
         MediaUnit::Table(_) => 4,
@@ -138,6 +141,13 @@ impl Accesses {
     /// Counts the bits that a write of `media` has changed.
     pub fn count_flipped(&mut self, media: MediaLine, bits: u32) {
         self.flipped[kind(media)] += u64::from(bits);
+    }
+
+    /// Lines of all kinds that were read and written, and the counter blocks among them.
+    pub fn lines(&self) -> [[u64; 2]; 2] {
+        let of_all = |op: &[OfKind; KINDS]| op.as_flattened().as_flattened().iter().sum();
+        let of_counters = |op: &[OfKind; KINDS]| op[COUNTER].as_flattened().iter().sum();
+        [self.of_op.each_ref().map(of_all), self.of_op.each_ref().map(of_counters)]
     }
 
     /// Adds the accesses and their energy to `stats`.

@@ -232,6 +232,12 @@ impl Device {
         self.image.restore(media, bytes);
     }
 
+    /// Lines of all kinds that banks have begun to read and to write since the start or the last reset, and the counter blocks
+    /// among them: as in [`stats`](Self::stats), which takes longer.
+    pub fn lines(&self) -> [[u64; 2]; 2] {
+        self.accesses.lines()
+    }
+
     /// The counts since the start or the last reset.
     pub fn stats(&self) -> DeviceStats {
         let mut banks = BankStats::default();

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import sys
 import types
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..._engine import EngineError
@@ -31,27 +31,49 @@ def _fields(cls: Any) -> tuple[tuple[str, str, Any, bool], ...]:
     )
 
 
+@cache
+def _builder(cls: Any) -> Callable[[Mapping[str, Any]], Any]:
+    """Makes dataclasses of one type.
+
+    What follows from its annotations is found out once: documents have thousands of rows.
+    """
+    fields = [(name, key, _converter(hint), may_lack) for name, key, hint, may_lack in _fields(cls)]
+
+    def make(document: Mapping[str, Any]) -> Any:
+        values = {}
+        for name, key, convert, may_lack in fields:
+            if key in document:
+                value = document[key]
+                values[name] = value if convert is None else convert(value)
+            elif not may_lack:
+                raise EngineError(f"the engine's answer has no key '{key}' for {cls.__name__}")
+        return cls(**values)
+
+    return make
+
+
 def build(cls: type[T], document: Mapping[str, Any]) -> T:
     """A dataclass from a document, by its annotations."""
-    values = {}
-    described: Any = cls
-    for name, key, hint, may_lack in _fields(described):
-        if key in document:
-            values[name] = _convert(hint, document[key])
-        elif not may_lack:
-            raise EngineError(f"the engine's answer has no key '{key}' for {cls.__name__}")
-    return cls(**values)
+    kind: Any = cls
+    made: T = _builder(kind)(document)
+    return made
 
 
-def _convert(hint: Any, value: Any) -> Any:
+def _converter(hint: Any) -> Callable[[Any], Any] | None:
+    """Makes a value of a type from JSON; `None` if JSON's value is one."""
     if get_origin(hint) in (Union, types.UnionType):
         parts = [part for part in get_args(hint) if dataclasses.is_dataclass(part) or get_origin(part) is tuple]
-        return _convert(parts[0], value) if parts and value is not None else value
+        return _unless_none(_converter(parts[0])) if parts else None
     if get_origin(hint) is tuple:
-        return tuple(_convert(get_args(hint)[0], item) for item in value)
-    if dataclasses.is_dataclass(hint):
-        return build(hint, value)  # type: ignore[arg-type]
-    return value
+        convert = _converter(get_args(hint)[0])
+        return tuple if convert is None else (lambda items: tuple(map(convert, items)))
+    # Found when the first document comes: a type may have itself among its fields.
+    kind: Any = hint
+    return partial(build, kind) if dataclasses.is_dataclass(hint) else None
+
+
+def _unless_none(convert: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    return convert and (lambda value: None if value is None else convert(value))
 
 
 def fits(hint: Any, value: Any) -> bool:
