@@ -29,6 +29,8 @@ FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "done-bit-with-pair": ("secpm", {"timings": _OVERFLOWS}),
     "modified-bits": ("deuce", {}),
     "leading-counter": ("deuce", {}),
+    "shredded-block": ("silent-shredder", {"operations": 1}),
+    "zero-minor": ("silent-shredder", {"operations": 3, "timings": _OVERFLOWS}),
     "ready-bit": ("fca", {}),
     "counter-update": ("fca", {"operations": 3, "lines": 2}),
     "writeback-order": ("sca", {"operations": 3}),

@@ -53,10 +53,6 @@ impl CounterScheme for NeverOverflowing {
     fn increment_major(&self, block: &mut LineBytes, reset: MinorReset) {
         self.0.increment_major(block, reset);
     }
-
-    fn restart_line(&self, block: &mut LineBytes, index: usize) -> Counter {
-        self.0.restart_line(block, index)
-    }
 }
 
 /// `secpm` with other counters.

@@ -263,7 +263,7 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
         let coalesced = controller.counter_writes_coalesced + replaced;
         assert_eq!(controller.admitted, written + coalesced, "{case}");
         let merges = config::preset(machine).unwrap().controller.counter_wpq_merging;
-        let with_reduction = ["secpm", "secpm-workshop", "deuce", "supermem"];
+        let with_reduction = ["secpm", "secpm-workshop", "deuce", "silent-shredder", "supermem"];
         let coalesces = with_reduction.contains(&name) || name == "fca" && merges;
         // The selective design merges a pair's block with one written back on request, if they meet; hardware logging
         // merges the blocks of pairs, if the machine's queue merges. Behind a tree, writes may come too slowly to meet.
@@ -283,6 +283,7 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
             | "secpm-no-cwr"
             | "secpm-workshop"
             | "deuce"
+            | "silent-shredder"
             | "write-through"
             | "fca"
             | "hw-log"

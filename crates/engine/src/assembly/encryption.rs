@@ -16,7 +16,7 @@ use crate::mechanism::low_bits_blocks::LowBitsBlocks;
 use crate::mechanism::macs::Macs;
 use crate::mechanism::pads::{ConstantTweak, LogAndDataPads, VersionedLines};
 use crate::mechanism::table_contents::TableContents;
-use crate::message::BaseImage;
+use crate::message::{BaseImage, LINES_PER_PAGE};
 use crate::parts::{
     Admit, Choice, Counter, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog,
     LineCipher, LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource,
@@ -208,6 +208,14 @@ pub(super) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigErro
              a line: take split or per-line counters",
             design.name,
             parts.words.name()
+        )));
+    }
+    if parts.zeroing.shreds() && machine.counters.block_lines != LINES_PER_PAGE as u32 {
+        return Err(ConfigError(format!(
+            "design '{}' has zeroing = \"{}\", which needs counters.block_lines = {LINES_PER_PAGE}, because a page is shredded by one \
+             counter block",
+            design.name,
+            parts.zeroing.name()
         )));
     }
     room_for_group(machine, design)?;

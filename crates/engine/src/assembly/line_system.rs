@@ -138,6 +138,11 @@ impl<O: Observer> LineSystem<O> {
         self.accept(&MemoryRequest::CounterWriteback { at, line, token: WriteToken(token) });
     }
 
+    /// Sends the command that shreds the page of `line`, its first line, to the controller, which it reaches at `at`.
+    pub fn zero_page(&mut self, at: Ps, line: Line, token: u32) {
+        self.accept(&MemoryRequest::ZeroPage { at, line, token: WriteToken(token) });
+    }
+
     /// Requests the next counter of `line` for `core`, because the line is encrypted in the caches above and is about
     /// to become dirty there. The request reaches the controller at `at`.
     pub fn turn_dirty(&mut self, at: Ps, core: CoreId, line: Line) {

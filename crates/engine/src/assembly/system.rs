@@ -76,7 +76,10 @@ impl<O: Observer> System<O> {
         }
         Ok(Self {
             queue: Queue::new(),
-            cores: (0..cores).zip(job.programs).map(|(id, program)| Core::new(id, machine, program)).collect(),
+            cores: (0..cores)
+                .zip(job.programs)
+                .map(|(id, program)| Core::new(id, machine, program).with_shredding(design.shreds_pages()))
+                .collect(),
             cache,
             controller,
             device,

@@ -112,7 +112,7 @@ impl Observer for SiteWatch {
     fn dispatched(&mut self, _core: CoreId, site: Site, op: &Op, _instructions: u32) {
         match op {
             Op::Load { .. } => self.cost(site).loads += 1,
-            Op::Store { .. } | Op::CounterAtomicStore { .. } | Op::NonTemporalStore { .. } => {
+            Op::Store { .. } | Op::CounterAtomicStore { .. } | Op::NonTemporalStore { .. } | Op::ZeroPage { .. } => {
                 self.cost(site).stores += 1;
             }
             Op::Sfence | Op::Mfence | Op::LoggedTxEnd => self.cost(site).fences += 1,

@@ -27,6 +27,8 @@ pub(super) struct CounterCipher {
     /// What encrypts lines, if their counters are only versions.
     direct: Option<DirectCipher>,
     words: Option<WordFacts>,
+    /// Whether a minor counter of zero means that the line reads as zeros, under any major counter.
+    zero_minors: bool,
 }
 
 impl CounterCipher {
@@ -44,7 +46,7 @@ impl CounterCipher {
                 assert!(bytes <= 64, "a block of 64 bytes does not hold counters of {bytes} bytes");
             }
         }
-        Self { aes: Aes::new(key), layout, direct: None, words: None }
+        Self { aes: Aes::new(key), layout, direct: None, words: None, zero_minors: false }
     }
 
     /// The same for lines that are encrypted with `direct`, whose counters are only versions.
@@ -55,6 +57,16 @@ impl CounterCipher {
     /// The same for lines whose words have one of two counters.
     pub fn with_words(self, words: Option<WordFacts>) -> Self {
         Self { words, ..self }
+    }
+
+    /// The same where a minor counter of zero means that the line reads as zeros, if it does.
+    pub fn with_zero_minors(self, zero_minors: bool) -> Self {
+        Self { zero_minors, ..self }
+    }
+
+    /// Whether a line with this counter reads as zeros and is not decrypted.
+    pub fn reads_as_zeros(&self, counter: AuditedCounter) -> bool {
+        counter == AuditedCounter::NEVER || self.zero_minors && counter.minor == 0
     }
 
     /// The words of lines, if these have one of two counters.

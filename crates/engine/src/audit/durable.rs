@@ -476,7 +476,7 @@ fn decode(cipher: &CounterCipher, lines: &Lines, id: Id, valid_flags: bool) -> L
         return left.bytes;
     }
     let counter = lines.cell(line).map_or(AuditedCounter::NEVER, |cell| cell.effective);
-    if counter == AuditedCounter::NEVER {
+    if cipher.reads_as_zeros(counter) {
         return [0; 64];
     }
     match (record.durable.found(), lines.base(line)) {

@@ -53,6 +53,8 @@ pub struct CipherFacts {
     pub recovery: CounterRecovery,
     /// The words of lines, if a line has words with the counter that its epoch began with.
     pub words: Option<WordFacts>,
+    /// Whether a minor counter of zero means that its line reads as zeros, under any major counter.
+    pub zero_minors: bool,
 }
 
 /// What an auditor must know about lines whose words have one of two counters, as a bit of each word says: that of the line, or

@@ -130,7 +130,10 @@ impl Auditor {
         let recovery = setup.cipher.as_ref().map(|facts| facts.recovery.clone()).unwrap_or_default();
         let direct = || setup.direct.as_ref().map(DirectCipher::new);
         let cipher = setup.cipher.map(|facts| {
-            CounterCipher::new(&facts.key, facts.counters).with_versions(direct()).with_words(facts.words)
+            CounterCipher::new(&facts.key, facts.counters)
+                .with_versions(direct())
+                .with_words(facts.words)
+                .with_zero_minors(facts.zero_minors)
         });
         let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
         let hardware_logged = setup.log.is_some();

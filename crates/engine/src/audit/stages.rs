@@ -325,7 +325,7 @@ impl Watched {
         let modified = record.durable.modified;
         let decrypted =
             |counter| Reading { content: cipher.apply_words(record.line, counter, stored, modified), counter };
-        let counter = if effective != AuditedCounter::NEVER && known(&record.durable.plain) {
+        let counter = if !cipher.reads_as_zeros(effective) && known(&record.durable.plain) {
             Some(effective)
         } else {
             let fits = |counter: &AuditedCounter| known(&decrypted(*counter).content);

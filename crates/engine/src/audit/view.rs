@@ -39,7 +39,7 @@ impl Auditor {
         }
         let effective = self.lines.cell(line)?.effective;
         let (plaintext, history) = (&record.durable.plain, &record.history);
-        if effective != AuditedCounter::NEVER && (*plaintext == history.covered || history.later.contains(plaintext)) {
+        if !cipher.reads_as_zeros(effective) && (*plaintext == history.covered || history.later.contains(plaintext)) {
             return Some(plain(effective));
         }
         explain::counter_used(&self.lines, cipher, &self.durable, id).map(plain)

@@ -4,7 +4,7 @@ use super::hierarchy::Hierarchy;
 use super::level::Resting;
 use super::mshr::cores_of;
 use crate::kernel::Ps;
-use crate::message::{Access, CoreId, FlushKind, Line, LineBytes};
+use crate::message::{Access, CoreId, FlushKind, LINES_PER_PAGE, Line, LineBytes};
 
 impl Hierarchy {
     /// Writes the newest copy of `line` back if any cache holds it dirty. A write of a line that is clean everywhere
@@ -28,13 +28,23 @@ impl Hierarchy {
 
     /// Writes a whole line past the caches. Replaces older copies, dirty or clean, and the result of a read in flight.
     pub(super) fn write_past(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes) {
+        self.supersede(line, data);
+        self.send_write(now, line, Resting::in_the_clear(*data), None, Some(core), false);
+    }
+
+    /// Drops all copies of the lines of the page whose first line is `first`, which becomes zeros.
+    pub(super) fn drop_page(&mut self, first: Line) {
+        (0..LINES_PER_PAGE).for_each(|index| self.supersede(Line(first.0 + index), &[0; 64]));
+    }
+
+    /// Drops all copies of `line`, dirty or clean, and the result of a read in flight: it becomes `data` elsewhere.
+    fn supersede(&mut self, line: Line, data: &LineBytes) {
         self.drop_copies(line, Some(data));
         if let Some(id) = self.mshrs.find(line) {
             let register = self.mshrs.get(id);
             register.superseded = true;
             register.bytes = *data;
         }
-        self.send_write(now, line, Resting::in_the_clear(*data), None, Some(core), false);
     }
 
     /// If any cache holds `line` dirty, makes all copies clean and equal to the newest, and returns its bytes as the

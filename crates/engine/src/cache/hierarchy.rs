@@ -336,6 +336,13 @@ impl CachePort for Hierarchy {
         self.requests.push(MemoryRequest::CounterWriteback { at, line, token: WriteToken(token) });
     }
 
+    fn zero_page(&mut self, now: Ps, core: CoreId, line: Line) {
+        self.drop_page(line);
+        let token = self.writes.send_counters(line, core);
+        let at = now + self.latency.l3;
+        self.requests.push(MemoryRequest::ZeroPage { at, line, token: WriteToken(token) });
+    }
+
     fn persistent(&self) -> bool {
         self.persistent
     }

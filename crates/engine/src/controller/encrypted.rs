@@ -17,7 +17,7 @@ use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{ControllerEvent, DevicePort, Observer};
 use crate::parts::{
     AppendOrder, Counter, CounterCoalescing, LogEncryption, MinorReset, PadSource, PairedLines, WritePath,
-    WritebackOrder,
+    WritebackOrder, Zeroing,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub(super) struct Rules {
     pub minor_reset: MinorReset,
     /// How many increments of a counter may be only in the counter cache, with [`WritePath::StopLoss`].
     pub stop_loss: u64,
+    /// Whether the block of a page that is shredded stays in the counter cache alone: a seeded fault.
+    pub keeps_shredded: bool,
 }
 
 impl Rules {
@@ -59,6 +61,7 @@ impl Rules {
             writeback_order: choices.writeback_order,
             minor_reset: choices.minor_reset,
             stop_loss: parts.integrity.as_ref().map_or(1, |integrity| integrity.stop_loss(&machine.integrity)),
+            keeps_shredded: choices.zeroing == Zeroing::CachedCounters,
         }
     }
 }

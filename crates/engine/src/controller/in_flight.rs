@@ -273,6 +273,8 @@ pub(super) struct Writeback {
     pub token: WriteToken,
     /// Writes up to this arrival number came before it.
     pub after: u64,
+    /// Whether it shreds its page.
+    pub shreds: bool,
 }
 
 /// What waits for an AES circuit.

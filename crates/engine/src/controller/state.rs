@@ -141,7 +141,10 @@ impl Controller {
                 (at, ControllerEvent::WriteArrives { slot })
             }
             MemoryRequest::CounterWriteback { at, line, token } => {
-                (at, ControllerEvent::CounterWritebackArrives { slot: self.writebacks.add(line, token) })
+                (at, ControllerEvent::CounterWritebackArrives { slot: self.writebacks.add(line, token, false) })
+            }
+            MemoryRequest::ZeroPage { at, line, token } => {
+                (at, ControllerEvent::CounterWritebackArrives { slot: self.writebacks.add(line, token, true) })
             }
             MemoryRequest::BeginTransaction { at, core } => (at, ControllerEvent::TransactionBeginArrives { core }),
             MemoryRequest::Log { at, core, line, ref old } => {
@@ -336,6 +339,14 @@ impl Controller {
         if let Some(write) = due.or_else(|| self.writes.newest(line)) {
             return self.writes[write].plaintext();
         }
+        let view =
+            |engine| View { writes: &self.writes, evictions: &self.admission.evictions, wpq: &self.banks.wpq, engine };
+        let renewed = |engine: &EncryptionEngine| renewed_now(queue, engine.rsr.group, line);
+        if let Some(engine) = &self.engine
+            && view(engine).is_shredded(device, line, renewed(engine))
+        {
+            return [0; 64];
+        }
         let media = MediaLine::data(line);
         let stored = match (self.banks.wpq.newest(media), device.content(media)) {
             (Some(entry), _) => stored_of(entry),
@@ -349,8 +360,7 @@ impl Controller {
         };
         let on_media = self.banks.wpq.newest(media).is_none();
         let modified = if on_media { engine.modified_on(device, line) } else { stored.modified };
-        let view = View { writes: &self.writes, evictions: &self.admission.evictions, wpq: &self.banks.wpq, engine };
-        view.plaintext_of(device, line, &Stored { modified, ..stored }, renewed_now(queue, engine.rsr.group, line))
+        view(engine).plaintext_of(device, line, &Stored { modified, ..stored }, renewed(engine))
     }
 
     /// The last write of `line` that reaches the controller at the current time and has not arrived yet.

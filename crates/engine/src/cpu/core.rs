@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::operations::Operations;
 use super::stats::CoreStats;
-use super::store_queue::{Action, CombiningBuffer, Entry, StoreQueue, StoreWait};
+use super::store_queue::{Action, CombiningBuffer, StoreQueue, StoreWait};
 use crate::config;
 use crate::kernel::{Ps, Queue, Slab};
 use crate::message::{
@@ -80,6 +80,10 @@ pub struct Core {
     pub(super) buffer: OpBuffer,
     next_op: usize,
     compute_left: u32,
+    /// Whether the controller shreds pages.
+    pub(super) shreds: bool,
+    /// Parts of the present [`Op::ZeroPage`] that have been dispatched, while some have not.
+    pub(super) zeroing: u64,
     exhausted: bool,
     /// Tick of the next dispatch slot.
     pub(super) front: u64,
@@ -151,6 +155,8 @@ impl Core {
             buffer: OpBuffer { without_values: !check_loads, ..OpBuffer::default() },
             next_op: 0,
             compute_left: 0,
+            shreds: false,
+            zeroing: 0,
             exhausted: false,
             front: 0,
             dispatched: 0,
@@ -242,6 +248,11 @@ impl Core {
         Some(self.clock.time(self.front).max(cx.queue.now()))
     }
 
+    /// The same core with a controller that shreds pages, if it does.
+    pub fn with_shredding(self, shreds: bool) -> Self {
+        Self { shreds, ..self }
+    }
+
     /// The same core, which does not check what its loads find.
     pub fn unchecked(mut self) -> Self {
         self.check_loads = false;
@@ -306,7 +317,7 @@ impl Core {
             Op::Clwb { .. } | Op::Clflushopt { .. } | Op::Clflush { .. } | Op::CounterCacheWriteback { .. } => {
                 self.stores_full()
             }
-            Op::LoggedTxBegin | Op::FlushData { .. } => self.stores_full(),
+            Op::LoggedTxBegin | Op::FlushData { .. } | Op::ZeroPage { .. } => self.stores_full(),
             _ => false,
         };
         if full {
@@ -320,6 +331,9 @@ impl Core {
             if self.compute_left > 0 {
                 return Dispatch::Done;
             }
+        }
+        if self.zeroing > 0 {
+            return Dispatch::Done;
         }
         self.next_op += 1;
         Dispatch::Done
@@ -404,6 +418,9 @@ impl Core {
                 self.queue_store(cx, Action::NonTemporal, address, length, bytes);
                 entry.kind = Kind::Store;
             }
+            Op::ZeroPage { address } => {
+                entry.kind = self.zero_page(address);
+            }
             Op::Clwb { address } => {
                 self.queue_flush(address, FlushKind::Keep, false);
                 entry.kind = Kind::Store;
@@ -424,45 +441,9 @@ impl Core {
         self.window.push_back(entry);
     }
 
-    fn queue_store<C: CachePort, O: Observer + ?Sized>(
-        &mut self,
-        cx: &mut CoreContext<'_, C, O>,
-        action: Action,
-        address: u64,
-        length: u8,
-        offset: u32,
-    ) {
-        let line = Line::containing(address);
-        let mut bytes = [0; 64];
-        bytes[..length as usize].copy_from_slice(self.buffer.slice(offset, length));
-        if action.writes_the_cache() && self.stores.newest_store_line() != Some(line) {
-            // The read for ownership starts early, so that store misses overlap although stores drain in order.
-            cx.cache.own(cx.queue.now(), self.id, line, true);
-        }
-        let (offset, site) = ((address % 64) as u8, self.site());
-        self.stores.push(Entry { action, line, offset, length, bytes, committed: None, site });
-    }
-
     /// The site of the operation that is being dispatched.
-    fn site(&self) -> Site {
+    pub(super) fn site(&self) -> Site {
         self.buffer.site(self.next_op)
-    }
-
-    fn queue_flush(&mut self, address: u64, kind: FlushKind, ordered: bool) {
-        self.queue_unstored(address, Action::Flush { kind, ordered });
-    }
-
-    /// Queues an action that is ordered with the stores but stores no bytes.
-    fn queue_unstored(&mut self, address: u64, action: Action) {
-        self.stores.push(Entry {
-            action,
-            line: Line::containing(address),
-            offset: 0,
-            length: 0,
-            bytes: [0; 64],
-            committed: None,
-            site: self.site(),
-        });
     }
 
     /// Handles a message of the caches.

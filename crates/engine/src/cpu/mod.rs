@@ -14,6 +14,7 @@ mod clock;
 mod core;
 mod loads;
 mod operations;
+mod queueing;
 mod retire;
 mod stats;
 mod store_buffer;

@@ -6,7 +6,7 @@ use super::store_queue::{Action, CombiningBuffer, Entry};
 use crate::config::FlushOverlap;
 use crate::kernel::{Ps, Queue};
 use crate::message::{
-    Access, COUNTER_WRITEBACK_BYTES, CachePort, CoreEvent, Event, FlushKind, LINE_BYTES, Line, Observer,
+    Access, COUNTER_WRITEBACK_BYTES, CachePort, CoreEvent, Event, FlushKind, LINE_BYTES, LINES_PER_PAGE, Line, Observer,
 };
 
 /// Lines whose counters one `counter_cache_writeback` writes back.
@@ -51,6 +51,14 @@ impl Core {
                 let waits = self.writes_combined_first(cx, |line| block(line) == block(entry.line));
                 if !waits {
                     self.drain_counter_writeback(cx, &entry);
+                }
+                !waits
+            }
+            Action::ZeroPage => {
+                let page = entry.line..Line(entry.line.0 + LINES_PER_PAGE);
+                let waits = self.writes_combined_first(cx, |line| page.contains(&line));
+                if !waits {
+                    self.drain_zero_page(cx, &entry);
                 }
                 !waits
             }
@@ -161,6 +169,19 @@ impl Core {
         cx.observer.counters_flushed(now, self.id, entry.line);
         self.flushes_outstanding += 1;
         cx.cache.counter_writeback(now, self.id, entry.line);
+        cx.observer.flush_sent(now, self.id, entry.site, entry.line, true, None);
+    }
+
+    /// All lines of the page are zeros from now on, for whoever reads them, and durable when the command is acknowledged.
+    fn drain_zero_page<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, entry: &Entry) {
+        let now = cx.queue.now();
+        for index in 0..LINES_PER_PAGE {
+            let line = Line(entry.line.0 + index);
+            cx.observer.stored(now, self.id, line, 0, &[0; 64]);
+            cx.observer.flushed(now, self.id, line);
+        }
+        self.flushes_outstanding += 1;
+        cx.cache.zero_page(now, self.id, entry.line);
         cx.observer.flush_sent(now, self.id, entry.site, entry.line, true, None);
     }
 

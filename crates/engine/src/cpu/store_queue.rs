@@ -17,6 +17,8 @@ pub enum Action {
     Flush { kind: FlushKind, ordered: bool },
     /// Write the line's counter block back.
     CounterWriteback,
+    /// Shred the page whose first line this is.
+    ZeroPage,
     /// Write the line back with its counter, and write its counter block back.
     FlushData,
     /// Begin a transaction that hardware logs; the entry has no line.
@@ -31,7 +33,7 @@ impl Action {
 
     /// Whether the action is a flush, which is acknowledged when what it wrote back is durable.
     pub fn flushes(self) -> bool {
-        matches!(self, Action::Flush { .. } | Action::CounterWriteback | Action::FlushData)
+        matches!(self, Action::Flush { .. } | Action::CounterWriteback | Action::ZeroPage | Action::FlushData)
     }
 
     /// Whether the action stores bytes, in the cache or elsewhere.

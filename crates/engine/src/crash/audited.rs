@@ -61,6 +61,7 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
                 bytes: config.machine.counters.word_bytes as usize,
                 survive: parts.parts.words != ReencryptedWords::ModifiedVolatile,
             }),
+            zero_minors: parts.parts.zeroing.shreds(),
         }),
         direct: design.direct.map(|tweak| DirectFacts {
             key: keys.data[..key_bytes].to_vec(),

@@ -19,8 +19,38 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
         .or_else(|| slot_macs(draft))
         .or_else(|| versions(draft))
         .or_else(|| words(draft))
+        .or_else(|| zeroing(draft))
         .or_else(|| integrity(draft))
         .or_else(|| recovery(draft))
+}
+
+/// Pages that the controller shreds: what the counters must be, and what else would have to know of it.
+fn zeroing(draft: &Draft) -> Option<String> {
+    if !draft.encryption.has_counters() || !draft.zeroing.shreds() {
+        return None;
+    }
+    let needs = [
+        (
+            draft.encryption == EncryptionMode::CounterMode,
+            "encryption = \"counter-mode\", because other lines are not zeros by their counters",
+        ),
+        (draft.counters == CounterKind::Split, "counters = \"split\", whose minor counters are zero together"),
+        (
+            !draft.write_path.stops_loss(),
+            "a write_path without stop-loss, because a boot does not try whether a line is zeros",
+        ),
+        (
+            draft.reencrypted_words == ReencryptedWords::All,
+            "reencrypted_words = \"all\", because words that were not written are not zeros",
+        ),
+        (draft.log == LogMode::None, "log = \"none\", because hardware logs stores, not pages"),
+        (
+            draft.domain == DomainReach::Adr && draft.cache_pads == CachePads::None,
+            "domain = \"adr\" and cache_pads = \"none\", because the command drops lines from the caches",
+        ),
+    ];
+    let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
+    Some(format!("zeroing = \"{}\" needs {needed}", draft.zeroing.name()))
 }
 
 /// MACs and trees: what they protect, and what finds again what of them is lost.

@@ -11,6 +11,7 @@ use crate::parts::{
     PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, ReencryptedWords, Registers, RestoreInto,
     RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree, TreeLeaves,
     TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues, WritebackOrder,
+    Zeroing,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has the default of its type.
@@ -39,6 +40,7 @@ pub(super) struct Draft {
     pub counter_coalescing: CounterCoalescing,
     pub minor_reset: MinorReset,
     pub reencrypted_words: ReencryptedWords,
+    pub zeroing: Zeroing,
     pub log: LogMode,
     pub log_layout: LogLayout,
     pub log_write_path: WritePath,
@@ -151,6 +153,7 @@ impl Draft {
             coalescing: self.counter_coalescing,
             minor_reset: self.minor_reset,
             words: self.reencrypted_words,
+            zeroing: self.zeroing,
         })
     }
 

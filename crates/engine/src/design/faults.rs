@@ -19,7 +19,7 @@ use crate::parts::{
     CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog, LogChains, LogEncryption,
     LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PersistenceDomain, ProgramForm, RecoveryStep, ReencryptedWords,
     RegisterName, RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, Tweak,
-    WritePath, WritebackOrder,
+    WritePath, WritebackOrder, Zeroing,
 };
 
 macro_rules! faults {
@@ -61,6 +61,8 @@ faults! {
     WritebackOrder "writeback-order" "counter_cache_writeback does not wait for earlier writes of the lines whose counters it writes."
     ModifiedBits "modified-bits" "The bits that say which words of a line are modified do not survive a loss of power."
     LeadingCounter "leading-counter" "A modified word is encrypted again with the counter that the epoch of its line began with."
+    ShreddedBlock "shredded-block" "The block of a page that is shredded stays in the counter cache until it is evicted."
+    ZeroMinor "zero-minor" "Re-encryption of a page gives its lines the minor counter that means zeros."
     GlobalCounter "global-counter" "The register of the global counter does not survive a loss of power."
     LogMetadata "log-metadata" "The log metadata registers do not survive a loss of power."
     UndoHardwareLog "undo-hardware-log" "The boot does not undo what the hardware logged."
@@ -217,6 +219,8 @@ impl Fault {
             Fault::LeadingCounter => {
                 turn(&mut parts.words, ReencryptedWords::Modified, ReencryptedWords::ModifiedInPlace)
             }
+            Fault::ShreddedBlock => turn(&mut parts.zeroing, Zeroing::Counters, Zeroing::CachedCounters),
+            Fault::ZeroMinor => turn(&mut parts.zeroing, Zeroing::Counters, Zeroing::CountersFromZero),
             Fault::ReadyBit => {
                 turn(&mut parts.write_path, WritePath::ReadyPairs, WritePath::EarlyPairs).or_else(|| {
                     turn(&mut parts.write_path, WritePath::SelectiveReadyPairs, WritePath::SelectiveEarlyPairs)

@@ -23,6 +23,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("secpm-no-cwr", include_str!("secpm-no-cwr.toml")),
     ("secpm", include_str!("secpm.toml")),
     ("deuce", include_str!("deuce.toml")),
+    ("silent-shredder", include_str!("silent-shredder.toml")),
     ("fca", include_str!("fca.toml")),
     ("sca", include_str!("sca.toml")),
     ("co-located", include_str!("co-located.toml")),

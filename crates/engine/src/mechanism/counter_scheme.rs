@@ -28,9 +28,9 @@ impl Encryption {
                 })
             }
             (CounterKind::Wide, _) => Box::new(WideCounters),
-            (CounterKind::Split, _) => Box::new(SplitCounters::of(counters)),
+            (CounterKind::Split, _) => Box::new(SplitCounters::of(counters).with_zeroing(self.zeroing)),
             (CounterKind::OfMachine | CounterKind::OwnOfMachine, _) if split_on_machine => {
-                Box::new(SplitCounters::of(counters))
+                Box::new(SplitCounters::of(counters).with_zeroing(self.zeroing))
             }
             (CounterKind::PerLine | CounterKind::OfMachine | CounterKind::OwnOfMachine, _) => Box::new(LineCounters),
         }

@@ -79,10 +79,6 @@ impl CounterScheme for GlobalCounters {
     fn increment_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
         unreachable!("a global counter does not overflow");
     }
-
-    fn restart_line(&self, _block: &mut LineBytes, _index: usize) -> Counter {
-        unreachable!("a global counter does not overflow");
-    }
 }
 
 #[cfg(test)]

@@ -39,10 +39,6 @@ impl CounterScheme for LineCounters {
     fn increment_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
         unreachable!("a line counter does not overflow");
     }
-
-    fn restart_line(&self, _block: &mut LineBytes, _index: usize) -> Counter {
-        unreachable!("a line counter does not overflow");
-    }
 }
 
 #[cfg(test)]

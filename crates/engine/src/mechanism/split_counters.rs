@@ -5,7 +5,7 @@
 use crate::config::Counters;
 use crate::layout::Coverage;
 use crate::message::{GroupMask, Line, LineBytes};
-use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter};
+use crate::parts::{Counter, CounterScheme, MinorReset, NextCounter, Zeroing};
 
 /// Bytes of the major counter, which comes before the minor counters.
 const MAJOR_BYTES: usize = 8;
@@ -21,6 +21,7 @@ pub struct SplitCounters {
     all: GroupMask,
     /// The first block of lines that were all populated, as nearly all lines were.
     all_populated: LineBytes,
+    zeroing: Zeroing,
 }
 
 impl SplitCounters {
@@ -28,9 +29,15 @@ impl SplitCounters {
     pub fn of(counters: &Counters) -> Self {
         let coverage = Coverage::of(counters.block_lines);
         let all = coverage.group(Line(0)).all();
-        let mut scheme = Self { minor_bits: counters.minor_bits as usize, coverage, all, all_populated: [0; 64] };
+        let (minor_bits, zeroing) = (counters.minor_bits as usize, Zeroing::default());
+        let mut scheme = Self { minor_bits, coverage, all, all_populated: [0; 64], zeroing };
         scheme.all_populated = scheme.first(all);
         scheme
+    }
+
+    /// The same where pages are filled with zeros by `zeroing`.
+    pub fn with_zeroing(self, zeroing: Zeroing) -> Self {
+        Self { zeroing, ..self }
     }
 
     /// The block of which the `populated` lines have been written once.
@@ -106,13 +113,34 @@ impl CounterScheme for SplitCounters {
         let next = major(block) + 1;
         block[..MAJOR_BYTES].copy_from_slice(&next.to_le_bytes());
         if reset == MinorReset::AtOnce {
-            block[MAJOR_BYTES..].fill(0);
+            for index in 0..self.coverage.lines() {
+                if !self.is_zero(self.counter(block, index)) {
+                    self.set_minor(block, index, self.zeroing.first_minor());
+                }
+            }
         }
     }
 
-    fn restart_line(&self, block: &mut LineBytes, index: usize) -> Counter {
-        self.set_minor(block, index, 0);
-        Counter { major: major(block), minor: 0 }
+    fn restarted(&self, block: &LineBytes, _index: usize) -> Counter {
+        Counter { major: major(block), minor: self.zeroing.first_minor() }
+    }
+
+    fn restart_line(&self, block: &mut LineBytes, index: usize) {
+        self.set_minor(block, index, u16::from(self.zeroing.shreds()));
+    }
+
+    fn is_zero(&self, counter: Counter) -> bool {
+        if self.zeroing.shreds() { counter.minor == 0 } else { counter == Counter::NEVER }
+    }
+
+    fn shreds(&self) -> bool {
+        self.zeroing.shreds()
+    }
+
+    fn shred(&self, block: &mut LineBytes) {
+        let next = major(block) + 1;
+        *block = [0; BLOCK_BYTES];
+        block[..MAJOR_BYTES].copy_from_slice(&next.to_le_bytes());
     }
 }
 
@@ -186,8 +214,30 @@ mod tests {
         scheme.increment_major(&mut lost, MinorReset::AtOnce);
         assert_eq!(scheme.counter(&kept, 5), Counter { major: 1, minor: 1 });
         assert_eq!(scheme.counter(&lost, 5), Counter { major: 1, minor: 0 });
-        assert_eq!(scheme.restart_line(&mut kept, 5), Counter { major: 1, minor: 0 });
+        scheme.restart_line(&mut kept, 5);
+        assert_eq!(scheme.counter(&kept, 5), Counter { major: 1, minor: 0 });
         assert_eq!(scheme.counter(&kept, 6).minor, 1);
+    }
+
+    /// A shredded line reads as zeros until it is written, also when its page is re-encrypted; no other line does.
+    #[test]
+    fn minor_counter_zero_is_kept_for_lines_that_are_zero() {
+        let scheme = scheme(64, 7).with_zeroing(Zeroing::Counters);
+        let mut block = scheme.initial(scheme.all);
+        assert!(!scheme.is_zero(scheme.counter(&block, 3)));
+        scheme.shred(&mut block);
+        for index in 0..64 {
+            assert_eq!(scheme.counter(&block, index), Counter { major: 1, minor: 0 });
+            assert!(scheme.is_zero(scheme.counter(&block, index)));
+        }
+        let NextCounter::Is(written) = scheme.next(&block, 3, 0) else { panic!("a minor counter of zero overflows") };
+        assert_eq!(written, Counter { major: 1, minor: 1 });
+        scheme.set(&mut block, 3, written);
+        scheme.increment_major(&mut block, MinorReset::AtOnce);
+        assert_eq!(scheme.counter(&block, 3), Counter { major: 2, minor: 1 });
+        assert_eq!(scheme.counter(&block, 4), Counter { major: 2, minor: 0 });
+        scheme.restart_line(&mut block, 3);
+        assert_eq!(scheme.counter(&block, 3).minor, 1);
     }
 
     proptest! {

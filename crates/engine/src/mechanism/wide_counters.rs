@@ -70,10 +70,6 @@ impl CounterScheme for WideCounters {
     fn increment_major(&self, _block: &mut LineBytes, _reset: MinorReset) {
         unreachable!("a wide counter does not overflow");
     }
-
-    fn restart_line(&self, _block: &mut LineBytes, _index: usize) -> Counter {
-        unreachable!("a wide counter does not overflow");
-    }
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub trait Observer {
     fn marked(&mut self, _now: Ps, _core: CoreId, _number: u64) {}
     /// A dirty line was evicted from the caches.
     fn evicted(&mut self, _now: Ps, _line: Line) {}
-    /// The controller received `line` from the caches; `_plaintext` is its unencrypted value.
+    /// The controller received `line` from the caches, or the command that makes it zeros; `_plaintext` is its unencrypted value.
     fn write_arrived(&mut self, _now: Ps, _line: Line, _plaintext: &LineBytes) {}
     /// `media` entered the persistence domain with these bytes: from now on a crash keeps them.
     fn persisted(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}

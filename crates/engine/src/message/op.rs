@@ -40,6 +40,9 @@ pub enum Op {
     /// Writes the counter block of the lines around `address` back and keeps it, if it is dirty (counter-atomicity
     /// section 4.3); acknowledged like a flush. One operation covers [`COUNTER_WRITEBACK_BYTES`], aligned.
     CounterCacheWriteback { address: u64 },
+    /// Fills the page of `address` with zeros: by 64 non-temporal stores, or, where the design's controller shreds pages, by one
+    /// command to it, which is also a full fence.
+    ZeroPage { address: u64 },
     /// `tx_begin()` of hardware logging (easy-pm section III-A): from now on hardware logs the lines that are stored
     /// to.
     LoggedTxBegin,

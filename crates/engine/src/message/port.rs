@@ -93,6 +93,9 @@ pub trait CachePort {
     /// Writes the counter block of `line` back, after everything that this core has sent for the line before. A
     /// [`Wake::Flush`] follows.
     fn counter_writeback(&mut self, now: Ps, core: CoreId, line: Line);
+    /// Drops the lines of the page whose first line is `line` from all caches and shreds the page; a [`Wake::Flush`] follows,
+    /// before which the core uses none of them.
+    fn zero_page(&mut self, now: Ps, core: CoreId, line: Line);
     /// Whether the caches are in the persistence domain, so that nothing needs to pass them to become durable.
     fn persistent(&self) -> bool;
     /// Writes a whole line past the caches and drops any copy; a [`Wake::Flush`] follows. Not if they are persistent: the
@@ -141,6 +144,9 @@ pub enum MemoryRequest {
     IncrementCounter { at: Ps, core: CoreId, line: Line },
     /// Write the counter block of `line` back if it is dirty; acknowledged like a write.
     CounterWriteback { at: Ps, line: Line, token: WriteToken },
+    /// Shred the page whose first line is `line`; acknowledged like a write. No cache holds a line of it, and nothing is sent for
+    /// one before the acknowledgement.
+    ZeroPage { at: Ps, line: Line, token: WriteToken },
 }
 
 /// A read or a write of the media.

@@ -1,6 +1,7 @@
 //! Counter mode in the memory controller: which counter a line has, where counters are stored and how each becomes durable.
 
 use super::words::{ReencryptedWords, WordSource};
+use super::zeroing::Zeroing;
 use crate::config::Counters;
 use crate::layout::{CipherBlock, Coverage};
 use crate::message::{GroupMask, Line, LineBytes, xor};
@@ -101,11 +102,33 @@ pub trait CounterScheme: Send + Sync {
     fn next(&self, block: &LineBytes, index: usize, register: u64) -> NextCounter;
     /// Puts the counter of line `index` into the block. A minor counter must belong to the block's major counter.
     fn set(&self, block: &mut LineBytes, index: usize, counter: Counter);
-    /// Handles an overflow: increments the major counter and, with [`MinorReset::AtOnce`], sets all minor counters to
-    /// zero.
+    /// Handles an overflow: increments the major counter and, with [`MinorReset::AtOnce`], restarts all minor counters.
     fn increment_major(&self, block: &mut LineBytes, reset: MinorReset);
-    /// Sets the minor counter of line `index` to zero after an overflow, and returns the line's counter.
-    fn restart_line(&self, block: &mut LineBytes, index: usize) -> Counter;
+    /// The counter with which line `index` begins after an overflow.
+    fn restarted(&self, block: &LineBytes, index: usize) -> Counter {
+        Counter { minor: 0, ..self.counter(block, index) }
+    }
+    /// Puts it into the block, for a boot, which has no seeded faults.
+    fn restart_line(&self, block: &mut LineBytes, index: usize) {
+        let counter = self.restarted(block, index);
+        self.set(block, index, counter);
+    }
+    /// Whether a line with this counter reads as zeros, whatever lies in memory.
+    fn is_zero(&self, counter: Counter) -> bool {
+        counter == Counter::NEVER
+    }
+    /// The same of a line that has been written once, or its page shredded.
+    fn is_shredded(&self, counter: Counter) -> bool {
+        self.is_zero(counter) && counter != Counter::NEVER
+    }
+    /// Whether blocks can be [shredded](Self::shred).
+    fn shreds(&self) -> bool {
+        false
+    }
+    /// Makes all lines of the block read as zeros.
+    fn shred(&self, _block: &mut LineBytes) {
+        unreachable!("pages are filled with zeros by stores")
+    }
 }
 
 /// The counters of a design: a built-in kind, or a scheme written in Rust.
@@ -492,4 +515,6 @@ pub struct Encryption {
     pub minor_reset: MinorReset,
     /// Which words of a line a write encrypts anew.
     pub words: ReencryptedWords,
+    /// What fills a page with zeros.
+    pub zeroing: Zeroing,
 }

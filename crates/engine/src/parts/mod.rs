@@ -7,6 +7,7 @@ mod hardware_log;
 mod integrity;
 mod persistence;
 mod words;
+mod zeroing;
 
 use crate::config::Variant;
 use schemars::JsonSchema;
@@ -32,6 +33,7 @@ pub use persistence::{
     ShadowIntegrity, ShadowPads, ShadowSlots, StampSource, StepName,
 };
 pub use words::{ReencryptedWords, Stored, WordSource};
+pub use zeroing::Zeroing;
 
 /// What a design guarantees, and so what the auditors check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -131,6 +133,11 @@ impl Design {
     /// Whether the design has a counter cache.
     pub fn has_counter_cache(&self) -> bool {
         self.encryption.is_some_and(|encryption| encryption.store != CounterStore::Inline)
+    }
+
+    /// Whether the controller shreds pages that are to be filled with zeros.
+    pub fn shreds_pages(&self) -> bool {
+        self.encryption.is_some_and(|encryption| encryption.zeroing.shreds())
     }
 
     /// How lines leave that are neither in memory nor in the write pending queue, after power loss: the dirty ones of the

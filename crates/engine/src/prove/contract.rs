@@ -45,7 +45,7 @@ pub(super) fn ends(steps: &[Step]) -> bool {
 /// The same of a program of several cores, each of which begins well. A first operation that is about what is stored finds that
 /// only if another core stores it.
 pub(super) fn ends_together(cores: &[Vec<Step>]) -> bool {
-    let stores = |core: &[Step], line: u8| core.iter().any(|step| step.kind.stores() && step.line == line);
+    let stores = |core: &[Step], line: u8| core.iter().any(|step| step.changes(line));
     let by_others =
         |core: usize, line: u8| cores.iter().enumerate().any(|(other, steps)| other != core && stores(steps, line));
     let something = cores.iter().flatten().any(|step| step.kind.stores());
@@ -70,6 +70,12 @@ fn owes_counters(steps: &[Step]) -> bool {
                 for (owed, place) in owed.iter_mut().zip(PLACES) {
                     *owed &= of(place.line) != written;
                 }
+            }
+            StepKind::ZeroPage => {
+                (0..)
+                    .zip(&mut owed)
+                    .zip(&marked)
+                    .for_each(|((place, owed), marked)| *owed |= step.changes(place) && !marked);
             }
             kind if kind.flushes() || kind == StepKind::NtStore => owed[place] = !marked[place],
             _ => {}

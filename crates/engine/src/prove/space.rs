@@ -79,6 +79,9 @@ impl Space {
         let usual = |kind: StepKind| match kind {
             StepKind::Wait => false,
             StepKind::EvictCounters => designs.iter().any(|design| design.has_counter_cache()),
+            StepKind::ZeroPage => {
+                cores == 1 && designs.iter().any(|design| design.shreds_pages()) && kind.is_in_all(&forms)
+            }
             kind => kind.is_in_all(&forms),
         };
         let mut kinds: Vec<StepKind> = StepKind::VARIANTS.iter().copied().filter(|kind| usual(*kind)).collect();
@@ -86,6 +89,13 @@ impl Space {
             let named =
                 names.kinds.iter().map(|name| kind_named(name, designs, &forms)).collect::<Result<Vec<_>, _>>()?;
             kinds = StepKind::VARIANTS.iter().copied().filter(|kind| named.contains(kind)).collect();
+            if cores > 1 && kinds.contains(&StepKind::ZeroPage) {
+                let name = StepKind::ZeroPage.name();
+                return Err(ConfigError(format!(
+                    "steps: {name} is for programs of one core: {}",
+                    Litmus::ZEROED_ALONE
+                )));
+            }
         }
         let groups = match names.groups {
             [] => {

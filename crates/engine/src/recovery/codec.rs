@@ -94,7 +94,7 @@ impl LineCodec for SchemeCodec {
         status: Option<&ReencryptionStatus>,
     ) -> LineBytes {
         let counter = self.counter(line, block, status);
-        if counter == Counter::NEVER {
+        if self.scheme.is_zero(counter) {
             return [0; 64];
         }
         match self.pads.words() {
@@ -127,6 +127,10 @@ impl LineCodec for SchemeCodec {
         let stored = self.stored_counter(line, block);
         let major = status.and_then(|status| status.major_of(line)).unwrap_or(stored.major);
         Counter { major, ..stored }
+    }
+
+    fn is_zero(&self, counter: Counter) -> bool {
+        self.scheme.is_zero(counter)
     }
 
     fn integrity(&self) -> Option<&IntegrityCodec> {

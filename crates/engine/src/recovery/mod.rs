@@ -59,6 +59,10 @@ pub trait LineCodec: Sync {
     -> LineBytes;
     /// The counter of `line` in `block`; the status register has the major counter of its page.
     fn counter(&self, line: Line, block: &LineBytes, status: Option<&ReencryptionStatus>) -> Counter;
+    /// Whether a line with this counter reads as zeros, whatever lies in memory.
+    fn is_zero(&self, counter: Counter) -> bool {
+        counter == Counter::NEVER
+    }
     /// What protects integrity; `None` if nothing does.
     fn integrity(&self) -> Option<&IntegrityCodec> {
         None

@@ -29,6 +29,8 @@ enum Access {
     Clwb,
     /// Stores one half of it past the caches, the other half when this has been done with each block; a fence.
     Halves,
+    /// Fills each of its pages with zeros; a fence.
+    Zero,
 }
 
 /// A probe as the user sees it.
@@ -91,6 +93,12 @@ pub const PROBES: &[ProbeInfo] = &[
         name: "ntstore-halves",
         summary: "stores the first halves of all blocks past the caches, then the second ones, with a fence after each",
         access: Access::Halves,
+        random: false,
+    },
+    ProbeInfo {
+        name: "zero-pages",
+        summary: "fills one block of whole pages after another with zeros, with a fence after each",
+        access: Access::Zero,
         random: false,
     },
 ];
@@ -184,6 +192,12 @@ impl Probe {
                 info.name
             )));
         }
+        if info.access == Access::Zero && !block.is_multiple_of(PAGE_BYTES) {
+            return Err(ConfigError(format!(
+                "tx_size = {block} must be a multiple of {PAGE_BYTES} with workload '{}', because it fills whole pages",
+                info.name
+            )));
+        }
         let flushes = form != ProgramForm::FlushFree;
         Ok(Self { info, block, blocks, stride, cores, seed, operations, flushes })
     }
@@ -261,6 +275,8 @@ impl OpSource for ProbeProgram {
                     }
                 }
                 Access::NonTemporal | Access::Halves => buffer.store_non_temporal(address, &bytes),
+                Access::Zero if address.is_multiple_of(PAGE_BYTES) => buffer.ops.push(Op::ZeroPage { address }),
+                Access::Zero => {}
                 Access::Clwb => {
                     buffer.store(address, &bytes, LINE_BYTES as usize);
                     if flushes {
@@ -326,6 +342,14 @@ mod tests {
     }
 
     #[test]
+    fn each_page_of_a_block_is_filled_once() {
+        let [ops] = operations("zero-pages", [8192, 16_384, 1 << 20], 1, 2).try_into().unwrap();
+        let pages: Vec<&Op> = ops.iter().filter(|op| matches!(op, Op::ZeroPage { .. })).collect();
+        let expected = [0, 4096, 8192, 12_288].map(|address| Op::ZeroPage { address });
+        assert_eq!(pages, expected.iter().collect::<Vec<_>>());
+    }
+
+    #[test]
     fn sizes_that_do_not_fit_are_refused_in_a_sentence() {
         let of = |name, sizes, cores| {
             Probe::new(find_probe(name).unwrap(), sizes, cores, 1, 1, ProgramForm::Plain).unwrap_err().0
@@ -336,5 +360,6 @@ mod tests {
         );
         assert!(of("load-random", [256, 8192, 4096], 2).contains("more than the 4096"));
         assert!(of("ntstore-halves", [192, 8192, 1 << 20], 1).starts_with("tx_size = 192 must be a multiple of 128"));
+        assert!(of("zero-pages", [192, 8192, 1 << 20], 1).starts_with("tx_size = 192 must be a multiple of 4096"));
     }
 }

@@ -58,3 +58,4 @@ mod warm_caches;
 mod wear;
 mod windows;
 mod work;
+mod zero_pages;

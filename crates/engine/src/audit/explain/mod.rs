@@ -53,7 +53,7 @@ fn own_place(lines: &Lines, durable: &Durable, id: Id) -> String {
         None => "Its data never entered the persistence domain during the run".into(),
     };
     let Some(cipher) = durable.cipher() else { return format!("{persisted}.") };
-    let name = |counter| counter_name(cipher.layout(), counter);
+    let name = |counter| counter_name(cipher, counter);
     let block = match (row.persisted_at, lines.coverage()) {
         _ if row.left.is_some() => "its counter block, which left on battery,".into(),
         (Some(event), Coverage::PAGE) => format!("the durable counter block of its page (persisted in event {event})"),
@@ -71,7 +71,7 @@ fn own_place(lines: &Lines, durable: &Durable, id: Id) -> String {
         None => "",
     };
     let says = format!("{block}{through} says {}", name(effective));
-    let outcome = if effective == AuditedCounter::NEVER { "reads as zero" } else { "decrypts to garbage" };
+    let outcome = if cipher.reads_as_zeros(effective) { "reads as zero" } else { "decrypts to garbage" };
     if record.durable.found().is_none() {
         let (old, under) = match lines.base(record.line) {
             Some(_) => (cipher.base(), format!("it is still as populated, encrypted with {}", name(cipher.base()))),
@@ -266,12 +266,16 @@ fn line_name(line: Line, role: Role) -> String {
     }
 }
 
-fn counter_name(layout: CounterLayout, counter: AuditedCounter) -> String {
-    let name = match layout {
+fn counter_name(cipher: &CounterCipher, counter: AuditedCounter) -> String {
+    let name = match cipher.layout() {
         CounterLayout::Split { .. } => format!("counter (major {}, minor {})", counter.major, counter.minor),
         CounterLayout::Words { .. } => format!("counter {}", counter.major),
     };
-    if counter == AuditedCounter::NEVER { name + ", which means never written" } else { name }
+    match counter {
+        AuditedCounter::NEVER => name + ", which means never written",
+        _ if cipher.reads_as_zeros(counter) => name + ", which means zeros",
+        _ => name,
+    }
 }
 
 fn stage_of(transactions: Option<&Transactions>, role: Role) -> String {

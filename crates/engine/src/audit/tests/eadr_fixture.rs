@@ -35,6 +35,7 @@ pub fn setup(shadow: Option<StampSource>, program: Option<ProgramFacts>) -> Audi
             valid_flags: false,
             recovery: crate::audit::CounterRecovery::None,
             words: None,
+            zero_minors: false,
         }),
         log: None,
         line_atomic: LineAtomicity::Every,

@@ -252,6 +252,7 @@ impl Machine {
                 valid_flags: false,
                 recovery: crate::audit::CounterRecovery::None,
                 words: None,
+                zero_minors: false,
             }),
             log: self.log_facts.clone(),
             line_atomic,

@@ -458,3 +458,24 @@ fn impossible_machines_are_refused() {
     assert!(refused([SMALL[0], (1, 3, 1, false), SMALL[2]], 1).starts_with("l2: "));
     assert!(refused([SMALL[0], SMALL[1], (1, 1, 0, true)], 1).starts_with("l3.mshrs"));
 }
+
+/// Nothing of a page that is shredded is written back any more, whichever level held it.
+#[test]
+fn a_shredded_page_leaves_nothing_in_the_caches() {
+    let mut c = caches(SMALL, 1);
+    for l in [line(64), line(65), line(66), line(3)] {
+        fill_dirty(&mut c, 0, 0, l);
+        c.requests().for_each(drop);
+    }
+    c.zero_page(10_000, 0, line(64));
+    let requests: Vec<_> = c.requests().collect();
+    let [MemoryRequest::ZeroPage { at, line: first, token }] = requests[..] else { panic!("{requests:?}") };
+    assert_eq!((at, first), (30_000, line(64)));
+    assert!([64, 65, 66].into_iter().all(|number| c.peek(0, line(number)).is_none()));
+    c.write_acked(40_000, token);
+    assert_eq!(wakes(&mut c), [(0, Wake::Flush { line: line(64), counters: true, at: 40_000 })]);
+    for number in 64..128 {
+        assert!(matches!(c.flush(50_000, 0, line(number), FlushKind::Keep), Access::At(_)), "{number}");
+    }
+    assert_eq!(c.requests().count(), 0);
+}

@@ -328,6 +328,9 @@ impl World {
                 self.last_ack[l] = at;
                 self.at(at, Happens::Acks { line, token, version: version.unwrap_or(0) });
             }
+            Happens::Arrives(MemoryRequest::ZeroPage { .. }) => {
+                unreachable!("no core here has a page filled with zeros")
+            }
             Happens::Arrives(MemoryRequest::CounterWriteback { line, token, .. }) => {
                 let covered = self.counters_sent.remove(&token.0).expect("each arrives once");
                 let arrived =
@@ -404,6 +407,7 @@ impl World {
                     assert_eq!(counter_atomic, expected, "the mark of line {}", line.0);
                     at
                 }
+                MemoryRequest::ZeroPage { at, .. } => at,
                 MemoryRequest::CounterWriteback { at, token, .. } => {
                     self.counters_sent.insert(token.0, self.counters_asked.pop_front().expect("somebody asked"));
                     at

@@ -94,11 +94,22 @@ impl View<'_> {
         self.engine.rsr.old_block.as_ref().map(|old| counters.scheme.counter(old, counters.index(line)))
     }
 
-    /// The plaintext of the newest queued or stored copy of `line`, which is `stored`. `renewed`: that copy is encrypted with
-    /// the page's new major counter, although the line's done bit is not set yet.
-    pub fn plaintext_of<D: DevicePort>(&self, device: &D, line: Line, stored: &Stored, renewed: bool) -> LineBytes {
+    /// The counter that decrypts the newest queued or stored copy of `line`. `renewed`: that copy is encrypted with the page's new
+    /// major counter, although the line's done bit is not set yet.
+    fn present_counter<D: DevicePort>(&self, device: &D, line: Line, renewed: bool) -> Counter {
         let old = self.old_counter(line).filter(|_| self.engine.rsr.pending(line) && !renewed);
-        let counter = old.unwrap_or_else(|| self.counter_of(device, line));
-        self.engine.decrypt(line, counter, stored)
+        old.unwrap_or_else(|| self.counter_of(device, line))
+    }
+
+    /// Whether `line` reads as zeros because its page was shredded, whatever memory and queue have.
+    pub fn is_shredded<D: DevicePort>(&self, device: &D, line: Line, renewed: bool) -> bool {
+        let scheme = &self.engine.counters.scheme;
+        scheme.shreds() && scheme.is_shredded(self.present_counter(device, line, renewed))
+    }
+
+    /// The plaintext of the newest queued or stored copy of `line`, which is `stored`. `renewed`: as for
+    /// [`View::is_shredded`].
+    pub fn plaintext_of<D: DevicePort>(&self, device: &D, line: Line, stored: &Stored, renewed: bool) -> LineBytes {
+        self.engine.decrypt(line, self.present_counter(device, line, renewed), stored)
     }
 }

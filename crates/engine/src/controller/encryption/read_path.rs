@@ -36,6 +36,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if matches!(origin, Origin::Caches(_)) && self.engine.rsr.holds_back(line, LineWaiter::Read(slot)) {
             return;
         }
+        if self.engine.counters.scheme.shreds() && self.is_shredded(line, origin) {
+            return self.read_zeros(slot);
+        }
         let media = MediaLine::data(line);
         let queued = self.memory.banks.wpq.newest(media).map(stored_of);
         let content = self.memory.device.content(media);
@@ -69,6 +72,25 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         if self.engine.tweak.is_none() || blank || self.memory.reads[slot].checked {
             self.read_counter(slot, queued.is_some());
         }
+    }
+
+    /// Whether `line` reads as zeros because its page was shredded, whatever memory has. A line that was never written is read as
+    /// on any machine.
+    fn is_shredded(&self, line: Line, origin: Origin) -> bool {
+        self.engine.counters.scheme.is_shredded(self.counter_for_read(line, origin))
+    }
+
+    /// Answers the read in `slot` of a line that its counter calls zero, from the counter cache. If its block is not there, the line
+    /// is read while the block is fetched, because nobody knows better yet.
+    fn read_zeros(&mut self, slot: u32) {
+        let id = self.engine.counters.block(self.memory.reads[slot].line);
+        self.memory.reads[slot].blank = true;
+        if self.engine.counters.cache.contains(MediaLine::counter(id)) {
+            self.memory.reads[slot].data_at = Some(self.memory.now());
+        } else {
+            self.memory.read_data(slot, false);
+        }
+        self.read_counter(slot, false);
     }
 
     /// Finds the counter of the read in `slot`: that of the line as it is `queued` in the write pending queue, or as it
@@ -207,7 +229,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
                 // The log does not concern the caches, and they have evicted something newer if an accepted write still waits.
                 let of_log = self.engine.log.as_ref().is_some_and(|log| log.has(line));
                 let outdated = self.engine.accepted.is_some() && self.memory.writes.has(line);
-                if !of_log && !outdated {
+                if !of_log && !outdated && !self.memory.writebacks.shreds(line) {
                     self.memory.responses.push(Response::Install { line, bytes });
                 }
                 let write = self.memory.writes.add(line, &bytes, Origin::Reencryption(index));

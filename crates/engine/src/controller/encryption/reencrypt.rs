@@ -120,16 +120,19 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         next.is_some()
     }
 
-    /// Passes over line `index` of the group if it was never written and the machine leaves such lines alone: it is done,
-    /// because it has no bytes that an old counter decrypts. Its own counter stays as it is.
+    /// Passes over line `index` of the group if it was never written and the machine leaves such lines alone, or if its page was
+    /// shredded since: it is done, because it has no bytes that an old counter decrypts. Its own counter stays as it is.
     fn passes_over(&mut self, index: usize) -> bool {
         let rsr = &self.engine.rsr;
         let line = rsr.group.line(index);
         let media = MediaLine::data(line);
-        let leaves_alone = !rsr.unwritten_too
-            && self.view().newest_write(line, Origin::Reencryption(index)).is_none()
+        let scheme = &self.engine.counters.scheme;
+        let shredded = scheme.shreds() && self.view().old_counter(line).is_some_and(|counter| scheme.is_zero(counter));
+        let unwritten = !rsr.unwritten_too
             && self.memory.banks.wpq.newest(media).is_none()
             && matches!(self.memory.device.content(media), Content::Never);
+        let leaves_alone =
+            (shredded || unwritten) && self.view().newest_write(line, Origin::Reencryption(index)).is_none();
         if leaves_alone {
             self.engine.rsr.under_way -= 1;
             self.line_renewed(line);
@@ -164,6 +167,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         rsr.done |= 1 << index;
         let finished = rsr.done == rsr.group.all();
         self.memory.observer.reencryption(now, rsr.group, rsr.old_major, rsr.done, finished);
+        let group = rsr.group;
         if finished {
             rsr.active = false;
             rsr.old_block = None;
@@ -183,6 +187,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             for slot in rsr.overflowing.drain(..) {
                 self.memory.queue.schedule(again, ControllerEvent::CounterReady { slot });
             }
+            self.retry_writebacks(self.engine.counters.block(group.line(0)));
         }
     }
 }

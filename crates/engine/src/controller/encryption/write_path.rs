@@ -211,8 +211,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         // With the data, or now; always now if no data follows.
         let now = counters.update == CounterUpdate::AtBump || matches!(origin, Origin::Turn(_));
         let renewed = matches!(origin, Origin::Reencryption(_) | Origin::Turn(Turn::Renewed(_)));
-        let restarted = |block: &LineBytes| Counter { minor: 0, ..scheme.counter(block, index) };
-        let next = if renewed { NextCounter::Is(restarted(block)) } else { scheme.next(block, index, 0) };
+        let next = if renewed { NextCounter::Is(scheme.restarted(block, index)) } else { scheme.next(block, index, 0) };
         let (counter, old) = match next {
             NextCounter::Is(counter) => (counter, None),
             NextCounter::Overflow if self.engine.rsr.active => {
@@ -222,7 +221,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             NextCounter::Overflow => {
                 let old = *block;
                 scheme.increment_major(block, self.engine.rules.minor_reset);
-                (restarted(block), Some(old))
+                (scheme.restarted(block, index), Some(old))
             }
         };
         if now {

@@ -145,7 +145,8 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             }
             Claim::Counter(claim) => {
                 let media = MediaLine::counter(self.claimed_block(claim));
-                let is_writeback = matches!(claim, CounterClaim::Writeback(_));
+                let is_writeback =
+                    matches!(claim, CounterClaim::Writeback(slot) if !self.memory.writebacks.slots[slot].shreds);
                 let nothing_to_write = is_writeback && !self.engine.counters.cache.is_dirty(media);
                 let with_data = match claim {
                     CounterClaim::Pair(slot) => self.metadata_with_data(slot),

@@ -6,6 +6,7 @@ mod joined;
 mod logged;
 mod order;
 mod sites;
+mod zero_page;
 
 use super::{Core, CoreContext};
 use crate::attribution::SiteWatch;
@@ -32,6 +33,8 @@ enum Seen {
     Data(u64),
     Around(u64),
     Counters(u64),
+    /// A page is shredded.
+    Page(u64),
     Marked(u64),
     Begun,
     Log(u64),
@@ -182,6 +185,12 @@ impl CachePort for Stub {
         self.later.push((now + latency, Later::AcknowledgeCounters { line: line.0 }));
     }
 
+    fn zero_page(&mut self, now: Ps, _core: CoreId, line: Line) {
+        self.log.push((now, Seen::Page(line.0)));
+        let latency = self.counters.get(&line.0).copied().unwrap_or(HIT);
+        self.later.push((now + latency, Later::AcknowledgeCounters { line: line.0 }));
+    }
+
     fn first_level_latency(&self) -> Ps {
         HIT
     }
@@ -282,10 +291,13 @@ fn run_all(machine: &Machine, cache: Stub, transactions: &[&[Op]]) -> Run {
     run_script(machine, cache, transactions.iter().map(|ops| buffer(ops)).collect())
 }
 
-fn run_script(machine: &Machine, mut cache: Stub, script: Vec<OpBuffer>) -> Run {
+fn run_script(machine: &Machine, cache: Stub, script: Vec<OpBuffer>) -> Run {
+    run_core(Core::new(0, machine, Box::new(Script(script.into_iter()))), cache)
+}
+
+fn run_core(mut core: Core, mut cache: Stub) -> Run {
     let mut queue = Queue::new();
     let mut watch = (Watch::default(), SiteWatch::default());
-    let mut core = Core::new(0, machine, Box::new(Script(script.into_iter())));
     let mut durable_at_fences = Vec::new();
     core.start(&mut queue);
     let mut slots: Vec<Option<Later>> = Vec::new();

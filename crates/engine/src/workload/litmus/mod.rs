@@ -41,6 +41,9 @@ impl Litmus {
     pub const LOGGED_ALONE: &str = "a program whose log hardware keeps runs on one core if it is written out: what is judged of \
                                     transactions is about memory that one core stores to";
 
+    /// Why programs of several cores fill no page with zeros.
+    pub const ZEROED_ALONE: &str = "whoever has a page filled with zeros uses it alone until that is done";
+
     /// The program of one core.
     pub fn of(steps: &[Step]) -> Self {
         Self { cores: vec![steps.to_vec()] }
@@ -72,6 +75,13 @@ impl Litmus {
             )));
         }
         let program = Self { cores };
+        if program.cores.len() > 1 && program.steps().any(|(_, step)| step.kind == StepKind::ZeroPage) {
+            return Err(wrong(format!(
+                "{} belongs to programs of one core: {}",
+                StepKind::ZeroPage.name(),
+                Self::ZEROED_ALONE
+            )));
+        }
         if program.operations() > STEPS_MAX {
             let count = program.operations();
             return Err(ConfigError(format!(
@@ -109,7 +119,7 @@ impl Litmus {
         let mut contents = *LitmusBase::default().line(PLACES[usize::from(place)].line).expect("places are populated");
         let mut versions = vec![(0, contents)];
         for (number, step) in self.steps() {
-            if step.kind.stores() && step.line == place {
+            if step.changes(place) {
                 operations::apply(step, number, &mut contents);
                 versions.push((number + 1, contents));
             }

@@ -69,6 +69,7 @@ pub(super) fn operations(steps: &[Step], first: usize, form: ProgramForm, evicti
             StepKind::CounterAtomicStore => store(part, line, number, annotated),
             StepKind::StoreLine => part.store(address, &whole_line(number), 64),
             StepKind::NtStore => part.store_non_temporal(address, &whole_line(number)),
+            StepKind::ZeroPage => part.ops.push(Op::ZeroPage { address }),
             StepKind::Clwb if has_flushes => part.ops.push(Op::Clwb { address }),
             StepKind::FlushData if logged => part.ops.push(Op::FlushData { address }),
             StepKind::FlushData if has_flushes => part.ops.push(Op::Clwb { address }),
@@ -108,6 +109,7 @@ fn word(number: usize) -> (usize, [u8; 8]) {
 pub(super) fn apply(step: Step, number: usize, contents: &mut LineBytes) {
     match step.kind {
         StepKind::StoreLine | StepKind::NtStore => *contents = whole_line(number),
+        StepKind::ZeroPage => *contents = [0; 64],
         kind if kind.stores() => {
             let (at, value) = word(number);
             contents[at..at + 8].copy_from_slice(&value);

@@ -1,7 +1,7 @@
 //! One operation of a litmus program, and its text.
 
 use super::base::PLACES;
-use crate::message::ProgramForm;
+use crate::message::{LINES_PER_PAGE, ProgramForm};
 use std::fmt;
 use strum::{IntoStaticStr, VariantArray};
 
@@ -17,6 +17,8 @@ pub enum StepKind {
     CounterAtomicStore,
     /// Stores the whole line past the caches.
     NtStore,
+    /// Fills the page of the line with zeros.
+    ZeroPage,
     /// Writes the line back and keeps it.
     Clwb,
     /// Writes the line back and drops it.
@@ -63,7 +65,7 @@ impl StepKind {
 
     /// Whether it changes a line.
     pub fn stores(self) -> bool {
-        matches!(self, Self::Store | Self::StoreLine | Self::CounterAtomicStore | Self::NtStore)
+        matches!(self, Self::Store | Self::StoreLine | Self::CounterAtomicStore | Self::NtStore | Self::ZeroPage)
     }
 
     /// Whether it writes a line back.
@@ -99,7 +101,7 @@ impl StepKind {
             Self::Clwb | Self::Clflushopt | Self::Clflush => {
                 matches!(form, ProgramForm::Plain | ProgramForm::Annotated)
             }
-            Self::NtStore | Self::Sfence | Self::Mfence => form != ProgramForm::HardwareLogged,
+            Self::NtStore | Self::ZeroPage | Self::Sfence | Self::Mfence => form != ProgramForm::HardwareLogged,
         }
     }
 }
@@ -123,6 +125,13 @@ pub struct Step {
 }
 
 impl Step {
+    /// Whether it changes the line of `place`.
+    pub fn changes(self, place: u8) -> bool {
+        let page = |place: u8| PLACES[usize::from(place)].line.0 / LINES_PER_PAGE;
+        let same = if self.kind == StepKind::ZeroPage { page(self.line) == page(place) } else { self.line == place };
+        self.kind.stores() && same
+    }
+
     /// The operation that `text` writes out, as in `store A`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
