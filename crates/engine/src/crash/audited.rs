@@ -3,7 +3,7 @@
 
 use super::CrashCase;
 use crate::assembly::memory_map::shadow_region;
-use crate::assembly::{Job, codec_of, encryption_parts};
+use crate::assembly::{Job, codec_of, data_unit, direct_key_bits, encryption_parts};
 use crate::audit::{
     AuditSetup, Auditor, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, DrainFacts, Ledger,
     LogFacts, LowBitsFacts, ProgramFacts, TrialFacts, WordFacts, ledger_channel,
@@ -63,9 +63,11 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
             }),
         }),
         direct: design.direct.map(|tweak| DirectFacts {
-            key: keys.data[..key_bytes].to_vec(),
-            tweak: keys.tweak[..key_bytes].to_vec(),
+            key: keys.data[..direct_key_bits(&config.machine, design) as usize / 8].to_vec(),
+            tweak: keys.tweak[..direct_key_bits(&config.machine, design) as usize / 8].to_vec(),
             constant: tweak == Tweak::Constant,
+            unit: data_unit(&config.machine, design),
+            in_modules: design.modules.is_some(),
         }),
         log,
         line_atomic: design.promise.line_atomic,

@@ -315,7 +315,7 @@ fn without_counters(draft: &Draft) -> Option<String> {
             "is for encrypted memory",
         ),
         (
-            eadr && mode == EncryptionMode::Xts && draft.drain != DrainPath::ThroughWritePath,
+            eadr && mode.is_direct() && draft.drain != DrainPath::ThroughWritePath,
             "drain",
             draft.drain.name(),
             "does not encrypt lines on their way to their own addresses",

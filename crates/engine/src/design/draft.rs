@@ -4,13 +4,14 @@
 use super::keys::KEYS;
 use crate::config::Variant;
 use crate::parts::{
-    AppendOrder, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart, CounterStore,
-    CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts, DrainPath,
-    Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity, LogChains,
-    LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac, PairedLines,
-    PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, ReencryptedWords, Registers, RestoreInto,
-    RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree, TreeLeaves,
-    TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues, WritebackOrder,
+    AppendOrder, BufferSave, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart,
+    CounterStore, CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts,
+    DrainPath, Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity,
+    LogChains, LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac,
+    PairedLines, PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, ReencryptedWords, Registers,
+    RestoreInto, RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree,
+    TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues,
+    WritebackOrder,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has the default of its type.
@@ -27,6 +28,7 @@ pub(super) struct Draft {
     pub secret: bool,
     pub encryption: EncryptionMode,
     pub tweak: Tweak,
+    pub buffer_save: BufferSave,
     pub counters: CounterKind,
     pub counter_store: CounterStore,
     pub counter_bank: CounterBank,
@@ -92,6 +94,7 @@ impl Draft {
             },
             encryption: self.encryption(),
             direct: self.encryption.is_direct().then_some(self.tweak),
+            modules: self.encryption.is_in_modules().then_some(self.buffer_save),
             log: self.hardware_log(),
             integrity: self.integrity(),
             cache_pads: self.cache_pads,

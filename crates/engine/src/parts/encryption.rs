@@ -26,6 +26,10 @@ pub enum EncryptionMode {
     /// from a new one.
     #[strum(props(paper = "IEEE 1619-2018, with the counters of Rogers et al., MICRO 2007"))]
     VersionedXts,
+    /// Every line is encrypted with AES-XTS by the module that stores it, between its buffer and its media. A data unit is a line of
+    /// the media, and its number is the tweak. There are no counters, and lines cross the bus in the clear.
+    #[strum(props(paper = "IEEE 1619-2018; Intel Optane persistent memory"))]
+    ModuleXts,
 }
 
 impl EncryptionMode {
@@ -36,8 +40,27 @@ impl EncryptionMode {
 
     /// Whether lines are encrypted with AES-XTS.
     pub fn is_direct(self) -> bool {
-        matches!(self, EncryptionMode::Xts | EncryptionMode::VersionedXts)
+        matches!(self, EncryptionMode::Xts | EncryptionMode::VersionedXts | EncryptionMode::ModuleXts)
     }
+
+    /// Whether modules encrypt, and not the memory controller.
+    pub fn is_in_modules(self) -> bool {
+        self == EncryptionMode::ModuleXts
+    }
+}
+
+/// What a module that encrypts makes of what is in its buffer when power fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
+#[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
+pub enum BufferSave {
+    /// It goes to the media as at any other time, encrypted.
+    #[default]
+    #[strum(props(paper = "Intel Optane persistent memory"))]
+    Encrypted,
+    /// It is saved as the buffer has it, flagged as unencrypted.
+    #[strum(props(paper = "seeded fault"))]
+    InTheClear,
 }
 
 /// What distinguishes lines that are encrypted without counters.

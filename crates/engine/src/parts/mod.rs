@@ -16,9 +16,9 @@ pub use crate::layout::LogLayout;
 pub use crate::message::ProgramForm;
 pub use choice::Choice;
 pub use encryption::{
-    Admit, AppendOrder, Counter, CounterBank, CounterCoalescing, CounterKind, CounterPart, CounterScheme, CounterStore,
-    CounterUpdate, Encryption, EncryptionMode, FeedbackSource, LineCipher, MinorReset, NextCounter, PadSource,
-    PairedLines, Tweak, WritePath, WriteQueues, WritebackOrder,
+    Admit, AppendOrder, BufferSave, Counter, CounterBank, CounterCoalescing, CounterKind, CounterPart, CounterScheme,
+    CounterStore, CounterUpdate, Encryption, EncryptionMode, FeedbackSource, LineCipher, MinorReset, NextCounter,
+    PadSource, PairedLines, Tweak, WritePath, WriteQueues, WritebackOrder,
 };
 pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder};
 pub use integrity::{
@@ -40,7 +40,7 @@ pub struct Promise {
     pub crash_consistent: Result<(), String>,
     /// Which lines in flight hold either their old or their new value after a crash.
     pub line_atomic: LineAtomicity,
-    /// Nothing leaves the chip in the clear, and no pad is used twice.
+    /// Nothing leaves the chip in the clear, or is stored in the clear if modules encrypt, and no pad is used twice.
     pub secret: bool,
 }
 
@@ -106,6 +106,8 @@ pub struct Design {
     pub encryption: Option<Encryption>,
     /// What the tweak of a line is, if lines are encrypted with AES-XTS. If they have counters as well, these are only versions.
     pub direct: Option<Tweak>,
+    /// What modules make of their buffers when power fails, if it is they that encrypt.
+    pub modules: Option<BufferSave>,
     /// The undo log that hardware writes; `None` if hardware keeps none.
     pub log: Option<HardwareLog>,
     /// How the integrity of memory is protected; `None` if it is not.

@@ -37,6 +37,7 @@ mod legal;
 mod links;
 mod log_crash;
 mod logged_stores;
+mod module_encryption;
 mod modules;
 mod mutation;
 mod nvmain;
