@@ -34,6 +34,7 @@ FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "cwr-address-check": ("secpm", {"lines": 2, "timings": _OVERFLOWS}),
     "tweak": ("xts-tree", {"operations": 1, "timings": _OVERFLOWS}),
     "buffer-encryption": ("optane-xts", {"operations": 1, "set": catalogue.MODULES}),
+    "page-modes": ("hot-xts", {"timings": _OVERFLOWS}),
     "reencryption-status": ("secpm", {"timings": _OVERFLOWS}),
     "old-minors": ("secpm", {"timings": _OVERFLOWS}),
     "done-bit-with-pair": ("secpm", {"timings": _OVERFLOWS}),

@@ -76,10 +76,11 @@ def written(design: str, page: str, failing: bool = False) -> str:
     workloads, found = rows(page)
     found = [row for row in found if not failing or "%" in page.splitlines()[row.line]]
     calls = [(row, workload) for row in found for workload in workloads]
-    modules = {"set": catalogue.MODULES} if catalogue.needs_modules(design) else {}
+    modules = catalogue.MODULES if catalogue.needs_modules(design) else ()
 
     def judged(row: Row, workload: str) -> str:
-        return cell(cp.crash(design, workload, **row.options, **(modules if "machine" in row.options else {})))
+        added = modules if "machine" in row.options else ()
+        return cell(cp.crash(design, workload, **row.options, set=added))
 
     with ThreadPoolExecutor() as pool:
         cells = list(pool.map(lambda call: judged(*call), calls))

@@ -15,11 +15,12 @@ use crate::mechanism::low_bits::LowBits;
 use crate::mechanism::low_bits_blocks::LowBitsBlocks;
 use crate::mechanism::macs::Macs;
 use crate::mechanism::pads::{ConstantTweak, LogAndDataPads, VersionedLines};
+use crate::mechanism::page_modes::PagedCipher;
 use crate::mechanism::table_contents::TableContents;
 use crate::message::{BaseImage, LINE_BYTES};
 use crate::parts::{
     Admit, Choice, Counter, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog,
-    LineCipher, LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource,
+    LineCipher, LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource, PageModes,
     PairedLines, ReencryptedWords, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme, Tree, TreeNodes,
     TreeScheme, Tweak, WritePath,
 };
@@ -90,6 +91,9 @@ pub(crate) fn encryption_parts(
         pads = Box::new(VersionedLines { pads: data.clone(), lines: xts(machine, design, tweak, &keys)? });
     }
     let scheme = parts.scheme(&machine.counters);
+    if parts.pages != PageModes::Counters {
+        pads = Box::new(PagedCipher { pads: data.clone(), lines: xts(machine, design, Tweak::Line, &keys)? });
+    }
     if parts.words != ReencryptedWords::All {
         let leads = parts.words != ReencryptedWords::ModifiedInPlace;
         let shape = (machine.counters.epoch_writes, machine.counters.word_bytes);
@@ -301,6 +305,7 @@ pub(crate) fn boot_codec(
 ) -> SchemeCodec {
     let caches = controller::metadata_shape(machine, parts.parts.store, cores);
     let mut codec = SchemeCodec::new(parts.scheme, parts.pads, base)
+        .with_page_modes(parts.parts.pages != PageModes::ByHeatForgotten)
         .with_valid_flags(parts.valid_flags)
         .with_modified_bits(parts.parts.words != ReencryptedWords::ModifiedVolatile);
     if let Some(region) = shadow {

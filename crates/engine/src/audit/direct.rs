@@ -60,7 +60,7 @@ mod tests {
                 let stored = XtsCipher::new(&keys.data, &keys.tweak, bytes as u32 * 8).unwrap();
                 let stored = stored.with_units(unit).encrypt(Line(line), &plaintext);
                 let [key, tweak] = [&keys.data, &keys.tweak].map(|key| key[..bytes].to_vec());
-                let facts = DirectFacts { key, tweak, constant: false, unit, in_modules: false };
+                let facts = DirectFacts { key, tweak, constant: false, unit, paged: None, in_modules: false };
                 prop_assert_eq!(DirectCipher::new(&facts).decrypt(Line(line), &stored), plaintext);
             }
         }

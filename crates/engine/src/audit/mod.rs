@@ -134,7 +134,11 @@ impl Auditor {
         let recovery = setup.cipher.as_ref().map(|facts| facts.recovery.clone()).unwrap_or_default();
         let direct = || setup.direct.as_ref().map(DirectCipher::new);
         let cipher = setup.cipher.map(|facts| {
-            CounterCipher::new(&facts.key, facts.counters).with_versions(direct()).with_words(facts.words)
+            let cipher = CounterCipher::new(&facts.key, facts.counters).with_words(facts.words);
+            match setup.direct.as_ref().and_then(|facts| facts.paged) {
+                Some(known) => cipher.with_pages(direct().filter(|_| known)),
+                None => cipher.with_versions(direct()),
+            }
         });
         let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
         let hardware_logged = setup.log.is_some();
@@ -149,7 +153,9 @@ impl Auditor {
             transactions: setup
                 .program
                 .map(|program| Transactions::new(program.recovery, program.records, hardware_logged)),
-            secrecy: setup.secret.then(|| Secrecy::new(setup.direct.is_some())),
+            secrecy: setup
+                .secret
+                .then(|| Secrecy::new(setup.direct.as_ref().is_some_and(|facts| facts.paged.is_none()))),
             bus_is_clear: setup.direct.as_ref().is_some_and(|facts| facts.in_modules),
             stages: None,
             image: None,

@@ -3,9 +3,9 @@
 use super::draft::Draft;
 use crate::parts::{
     Admit, CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode,
-    GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, ReencryptedWords, RestoreInto, ShadowSlots,
-    ShadowTable, StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeRoots, TreeUpdate, WritePath,
-    WriteQueues,
+    GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, PageModes, ProgramForm, ReencryptedWords, RestoreInto,
+    ShadowSlots, ShadowTable, StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeRoots, TreeUpdate,
+    WritePath, WriteQueues,
 };
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
@@ -19,6 +19,7 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
         .or_else(|| slot_macs(draft))
         .or_else(|| versions(draft))
         .or_else(|| words(draft))
+        .or_else(|| pages(draft))
         .or_else(|| integrity(draft))
         .or_else(|| recovery(draft))
 }
@@ -296,6 +297,35 @@ fn words(draft: &Draft) -> Option<String> {
     ];
     let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
     Some(format!("reencrypted_words = \"{}\" needs {needed}", draft.reencrypted_words.name()))
+}
+
+/// Pages with and without counters: what knows only lines with counters.
+fn pages(draft: &Draft) -> Option<String> {
+    if draft.page_modes == PageModes::Counters || !draft.encryption.has_counters() {
+        return None;
+    }
+    let pairs = |atomic| matches!(draft.write_path.at_encrypted(atomic), Admit::Pair | Admit::Data);
+    let needs = [
+        (
+            draft.encryption == EncryptionMode::CounterMode,
+            "encryption = \"counter-mode\", because pages begin with counters",
+        ),
+        (
+            draft.counters == CounterKind::Split,
+            "counters = \"split\", because a page changes when a minor counter overflows",
+        ),
+        (
+            draft.counter_store == CounterStore::Region,
+            "counter_store = \"region\", because blocks say which pages have counters",
+        ),
+        (pairs(true) && pairs(false), "a write_path without ready bits, because a line without a counter is no pair"),
+        (draft.log == LogMode::None, "log = \"none\", because log lines have counters"),
+        (draft.domain == DomainReach::Adr, "domain = \"adr\", because a battery knows only lines with counters"),
+        (draft.integrity == IntegrityMode::None, "integrity = \"none\", because MACs need the counters of all lines"),
+        (draft.reencrypted_words == ReencryptedWords::All, "reencrypted_words = \"all\", because words have counters"),
+    ];
+    let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
+    Some(format!("page_modes = \"{}\" needs {needed}", draft.page_modes.name()))
 }
 
 /// Parts that need counter mode, with other memory.

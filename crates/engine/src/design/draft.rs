@@ -8,9 +8,9 @@ use crate::parts::{
     CounterStore, CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts,
     DrainPath, Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity,
     LogChains, LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac,
-    PairedLines, PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, ReencryptedWords, Registers,
-    RestoreInto, RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree,
-    TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues,
+    PageModes, PairedLines, PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, ReencryptedWords,
+    Registers, RestoreInto, RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName,
+    Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues,
     WritebackOrder,
 };
 
@@ -41,6 +41,7 @@ pub(super) struct Draft {
     pub counter_coalescing: CounterCoalescing,
     pub minor_reset: MinorReset,
     pub reencrypted_words: ReencryptedWords,
+    pub page_modes: PageModes,
     pub log: LogMode,
     pub log_layout: LogLayout,
     pub log_write_path: WritePath,
@@ -154,6 +155,7 @@ impl Draft {
             coalescing: self.counter_coalescing,
             minor_reset: self.minor_reset,
             words: self.reencrypted_words,
+            pages: self.page_modes,
         })
     }
 

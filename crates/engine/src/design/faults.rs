@@ -17,9 +17,9 @@ use crate::kernel::ConfigError;
 use crate::parts::{
     Admit, AppendOrder, BufferSave, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate,
     CounterVerification, CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog,
-    LogChains, LogEncryption, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PersistenceDomain, ProgramForm,
-    RecoveryStep, ReencryptedWords, RegisterName, RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable, StampSource,
-    TreeNodes, TreePersistence, Tweak, WritePath, WritebackOrder,
+    LogChains, LogEncryption, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PageModes, PersistenceDomain,
+    ProgramForm, RecoveryStep, ReencryptedWords, RegisterName, RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable,
+    StampSource, TreeNodes, TreePersistence, Tweak, WritePath, WritebackOrder,
 };
 
 macro_rules! faults {
@@ -54,6 +54,7 @@ faults! {
     CwrAddressCheck "cwr-address-check" "Counter write reduction removes the oldest queued counter block, whatever its address."
     Tweak "tweak" "Every line that is encrypted without counters has the same tweak."
     BufferEncryption "buffer-encryption" "A module that encrypts saves what is in its buffer unencrypted when power fails."
+    PageModes "page-modes" "A boot does not know which pages are encrypted without counters, and takes none for one."
     ReencryptionStatus "reencryption-status" "The status register of page re-encryption does not survive a loss of power."
     OldMinors "old-minors" "Page re-encryption resets all minor counters at once."
     DoneBitWithPair "done-bit-with-pair" "The done bit of a re-encrypted line is set an event after its pair is appended."
@@ -244,6 +245,7 @@ impl Fault {
             Fault::ModifiedBits => {
                 turn(&mut parts.words, ReencryptedWords::Modified, ReencryptedWords::ModifiedVolatile)
             }
+            Fault::PageModes => turn(&mut parts.pages, PageModes::ByHeat, PageModes::ByHeatForgotten),
             Fault::LeadingCounter => {
                 turn(&mut parts.words, ReencryptedWords::Modified, ReencryptedWords::ModifiedInPlace)
             }

@@ -245,6 +245,7 @@ pub(super) const KEYS: &[Key] = &[
     one!(counter_coalescing, Encryption),
     one!(minor_reset, Encryption),
     one!(reencrypted_words, Encryption),
+    one!(page_modes, Split),
     one!(log, Nothing),
     one!(log_layout, Log),
     one!(log_write_path, LogCounters, "How the counter of a log line becomes durable.".to_owned()),

@@ -1,5 +1,6 @@
 //! Counter mode in the memory controller: which counter a line has, where counters are stored and how each becomes durable.
 
+use super::direct::PageModes;
 use super::words::{ReencryptedWords, WordSource};
 use crate::config::Counters;
 use crate::layout::{CipherBlock, Coverage};
@@ -49,34 +50,6 @@ impl EncryptionMode {
     }
 }
 
-/// What a module that encrypts makes of what is in its buffer when power fails.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
-#[strum(serialize_all = "kebab-case")]
-#[schemars(rename_all = "kebab-case")]
-pub enum BufferSave {
-    /// It goes to the media as at any other time, encrypted.
-    #[default]
-    #[strum(props(paper = "Intel Optane persistent memory"))]
-    Encrypted,
-    /// It is saved as the buffer has it, flagged as unencrypted.
-    #[strum(props(paper = "seeded fault"))]
-    InTheClear,
-}
-
-/// What distinguishes lines that are encrypted without counters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
-#[strum(serialize_all = "kebab-case")]
-#[schemars(rename_all = "kebab-case")]
-pub enum Tweak {
-    /// The number of the line, so that equal lines at different addresses differ.
-    #[default]
-    #[strum(props(paper = "IEEE 1619-2018, section 5.1"))]
-    Line,
-    /// Nothing: every line has the same tweak.
-    #[strum(props(paper = "seeded fault"))]
-    Constant,
-}
-
 /// Which counter a line has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
@@ -124,6 +97,10 @@ pub trait CounterScheme: Send + Sync {
     fn next(&self, block: &LineBytes, index: usize, register: u64) -> NextCounter;
     /// Puts the counter of line `index` into the block. A minor counter must belong to the block's major counter.
     fn set(&self, block: &mut LineBytes, index: usize, counter: Counter);
+    /// Whether a write of a line with this counter gives it the next one. If not, [`CounterScheme::next`] is the same counter.
+    fn counts(&self, _counter: Counter) -> bool {
+        true
+    }
     /// Handles an overflow: increments the major counter and, with [`MinorReset::AtOnce`], sets all minor counters to
     /// zero.
     fn increment_major(&self, block: &mut LineBytes, reset: MinorReset);
@@ -172,6 +149,10 @@ pub trait PadSource: Send + Sync {
     /// What encrypts words, if a write does not encrypt all of a line anew.
     fn words(&self) -> Option<&dyn WordSource> {
         None
+    }
+    /// Whether a line with this counter is encrypted without a pad.
+    fn is_direct(&self, _counter: Counter) -> bool {
+        !self.makes_pads()
     }
     /// The pad of `line` under `counter`.
     fn pad(&self, line: Line, counter: Counter) -> LineBytes;
@@ -515,4 +496,6 @@ pub struct Encryption {
     pub minor_reset: MinorReset,
     /// Which words of a line a write encrypts anew.
     pub words: ReencryptedWords,
+    /// Which pages are encrypted without counters.
+    pub pages: PageModes,
 }

@@ -2,6 +2,7 @@
 //! queues and no bytes of their own.
 
 mod choice;
+mod direct;
 mod encryption;
 mod hardware_log;
 mod integrity;
@@ -15,10 +16,11 @@ use strum::{EnumProperty, IntoStaticStr, VariantArray};
 pub use crate::layout::LogLayout;
 pub use crate::message::ProgramForm;
 pub use choice::Choice;
+pub use direct::{BufferSave, PageModes, Tweak};
 pub use encryption::{
-    Admit, AppendOrder, BufferSave, Counter, CounterBank, CounterCoalescing, CounterKind, CounterPart, CounterScheme,
-    CounterStore, CounterUpdate, Encryption, EncryptionMode, FeedbackSource, LineCipher, MinorReset, NextCounter,
-    PadSource, PairedLines, Tweak, WritePath, WriteQueues, WritebackOrder,
+    Admit, AppendOrder, Counter, CounterBank, CounterCoalescing, CounterKind, CounterPart, CounterScheme, CounterStore,
+    CounterUpdate, Encryption, EncryptionMode, FeedbackSource, LineCipher, MinorReset, NextCounter, PadSource,
+    PairedLines, WritePath, WriteQueues, WritebackOrder,
 };
 pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder};
 pub use integrity::{

@@ -42,6 +42,7 @@ mod modules;
 mod mutation;
 mod nvmain;
 mod page_log;
+mod page_modes;
 mod paired_lines;
 mod persistent_caches;
 mod policies;
