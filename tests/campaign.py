@@ -88,7 +88,8 @@ def campaign(transactions: int, seed: int, schedules: int, every: int = 1) -> It
     def explored(design: str, variant: str, workload: str, explore: str, on: str) -> Outcome:
         sets = ["controller.aes_units=2", *scheduled(on)]
         if on == _RANDOM:
-            sets = fitting(design, machine(random.Random(f"{seed} {design} {variant} {workload}")))
+            sets = machine(random.Random(f"{seed} {design} {variant} {workload}"))
+        sets = fitting(design, sets)
         verdict = cp.crash(
             design,
             workload,

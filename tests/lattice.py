@@ -17,6 +17,7 @@ import counterpoint as cp
 from counterpoint.contract.request import Variant
 from counterpoint.report.colours import BROKEN, DATA, KEPT
 from counterpoint.system import units
+from counterpoint.verbs import catalogue
 from drawing import WIDTH, Drawing
 from page_tables import table
 
@@ -86,9 +87,9 @@ def _tried(name: str, design: str, variant: Variant) -> tuple[frozenset[Failing]
     other = get_args(Variant)[0]
     if variant != other and cp.design_parts(design, other) == parts:
         return _tried(name, design, other)
-    proof = cp.prove(
-        design, variant=variant, machine=MACHINE, forms=list(bound.forms), all_failing=True, **bound.options
-    )
+    modules = catalogue.MODULES if catalogue.needs_modules(design) else ()
+    options = {**bound.options, "set": modules}
+    proof = cp.prove(design, variant=variant, machine=MACHINE, forms=list(bound.forms), all_failing=True, **options)
     assert proof.failures is not None and not proof.internal_errors and not proof.interrupted
     tried = {timing.name for timing in proof.timings}
     # A timing that changes nothing for a design is the machine as it is.

@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 
 import counterpoint as cp
+from counterpoint.verbs import catalogue
 
 Size = Callable[..., int]
 """One of several sizes, the smallest first."""
@@ -144,8 +145,22 @@ def machine(choice: random.Random) -> list[str]:
     ]
 
 
+_OF_BANKS = (
+    *(
+        "controller.policy=",
+        "controller.counter_write=",
+        "controller.write_acknowledged=",
+        "device.write_interruption=",
+    ),
+    *("module.kind=", "dram.", "wear."),
+)
+"""What does not go with modules."""
+
+
 def fitting(design: str, sets: list[str]) -> list[str]:
-    """Values of a machine whose write queue is long enough for the accepted writes of a design, if it has any."""
+    """Values of a machine that has what a design needs: modules, or a queue long enough for accepted writes."""
+    if catalogue.needs_modules(design):
+        return [*(one for one in sets if not one.startswith(_OF_BANKS)), *catalogue.MODULES]
     if 'domain = "accepted-writes"' not in cp.design_file(design):
         return sets
     return ["controller.wpq_entries=3" if one == "controller.wpq_entries=2" else one for one in sets]

@@ -9,6 +9,7 @@ import counterpoint as cp
 from counterpoint.contract.request import Variant
 from counterpoint.contract.results import CounterExample, Proof
 from counterpoint.system import units
+from counterpoint.verbs import catalogue
 from page_tables import table
 
 OPERATIONS, LINES = 3, 1
@@ -18,12 +19,22 @@ _QUICK = ("machine", "apart")
 _SLOW = ("slow-writes",)
 _OVERFLOWS = ("small-counters",)
 
+_ONE_LINE_REGIONS = (
+    "device.capacity=128MiB",
+    "device.banks_per_rank=16",
+    "wear.leveling=start-gap",
+    "wear.gap_interval=1",
+    "wear.regions_per_bank=65536",
+)
+
 FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "staging-register": ("secpm", {}),
     "append-order": ("secpm-no-cwr", {"timings": _OVERFLOWS}),
     "counter-write-through": ("secpm", {}),
     "cwr-address-check": ("secpm", {"lines": 2, "timings": _OVERFLOWS}),
     "tweak": ("xts-tree", {"operations": 1, "timings": _OVERFLOWS}),
+    "buffer-encryption": ("optane-xts", {"operations": 1, "set": catalogue.MODULES}),
+    "page-modes": ("hot-xts", {"timings": _OVERFLOWS}),
     "reencryption-status": ("secpm", {"timings": _OVERFLOWS}),
     "old-minors": ("secpm", {"timings": _OVERFLOWS}),
     "done-bit-with-pair": ("secpm", {"timings": _OVERFLOWS}),
@@ -77,6 +88,7 @@ FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "table-counters": ("phoenix", {"attack": ["all"]}),
     "bit-lines": ("star", {}),
     "shadow-entry": ("anubis-agit-plus", {}),
+    "gap-registers": ("unencrypted", {"set": _ONE_LINE_REGIONS}),
 }
 """By fault: a design, and the options of a proof that finds it, where they are others than those of `bound`."""
 
@@ -122,7 +134,8 @@ def _proofs() -> Iterator[tuple[Variant, Proof]]:
                 parts = cp.design_parts(design.name, variant)
                 proof = next((one for same, one in known if same == parts), None)
                 if proof is None:
-                    proof = cp.prove(design.name, variant=variant, operations=OPERATIONS, lines=LINES)
+                    modules = catalogue.MODULES if catalogue.needs_modules(design.name) else ()
+                    proof = cp.prove(design.name, variant=variant, operations=OPERATIONS, lines=LINES, set=modules)
                     known.append((parts, proof))
                 yield variant, proof
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import counterpoint as cp
 from counterpoint.contract.results import Crash
+from counterpoint.verbs import catalogue
 
 FOLDER = Path(__file__).parents[1] / "docs" / "designs"
 _HEADER = re.compile(r"^\| machine \| variant \|(?P<workloads>.*)\|$", re.MULTILINE)
@@ -75,8 +76,14 @@ def written(design: str, page: str, failing: bool = False) -> str:
     workloads, found = rows(page)
     found = [row for row in found if not failing or "%" in page.splitlines()[row.line]]
     calls = [(row, workload) for row in found for workload in workloads]
+    modules = catalogue.MODULES if catalogue.needs_modules(design) else ()
+
+    def judged(row: Row, workload: str) -> str:
+        added = modules if "machine" in row.options else ()
+        return cell(cp.crash(design, workload, **row.options, set=added))
+
     with ThreadPoolExecutor() as pool:
-        cells = list(pool.map(lambda call: cell(cp.crash(design, call[1], **call[0].options)), calls))
+        cells = list(pool.map(lambda call: judged(*call), calls))
     lines = page.splitlines()
     for place, row in enumerate(found):
         measured = cells[place * len(workloads) : (place + 1) * len(workloads)]

@@ -28,6 +28,7 @@ def _row(design: str, variant: str = "hardened") -> tuple[str | None, ...]:
         ("unencrypted", ("none", "accepted", "holds")),
         ("eadr", ("none", "accepted", "holds")),
         ("xts", ("repeats", "accepted", "holds")),
+        ("optane-xts", ("at-rest", "accepted", "holds")),
         ("write-back", ("leaks", "accepted", "breaks")),
         ("secpm", ("holds", "accepted", "holds")),
         ("sca", ("holds", "accepted", "holds")),

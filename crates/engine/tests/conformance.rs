@@ -1,7 +1,7 @@
 //! What every design must do, whatever its parts: end every transaction, give the same results twice, take the same
 //! time with and without bytes, return to programs what they wrote, and account for every line.
 
-use super::engine::common::judge::{readings, with};
+use super::engine::common::judge::{needs_modules, readings, suited, with};
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::controller::ControllerStats;
 use counterpoint_engine::design;
@@ -78,7 +78,8 @@ fn requests(machines: &[&str], workloads: &[&str]) -> Vec<Value> {
 
 /// The reports of runs, without the parts that differ between two runs of one configuration.
 fn run(requests: &[Value], workers: usize) -> Vec<Value> {
-    let batch = json!({"runs": requests}).to_string();
+    let suited: Vec<Value> = requests.iter().cloned().map(suited).collect();
+    let batch = json!({"runs": suited}).to_string();
     let answer = api::run_many(&batch, workers, &|_, _| {}, &Arc::default()).unwrap();
     let mut answer: Value = serde_json::from_str(&answer).unwrap();
     let reports = answer["results"].as_array_mut().unwrap();
@@ -233,6 +234,7 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
     let mut cases = Vec::new();
     for (number, name) in design::names().enumerate() {
         for (other, machine) in MACHINES.into_iter().enumerate() {
+            let machine = if needs_modules(name) { "optane" } else { machine };
             // Each machine and each workload with half of the others, each design and each workload with one core and with two.
             for (place, workload) in WORKLOADS.iter().enumerate().skip((number + other) % 2).step_by(2) {
                 let cores = 1 + ((number + place / 2 + other / 2) % 2) as u16;

@@ -31,7 +31,8 @@ def verdict(crash: Crash, *, by_line: bool = False) -> RenderableType:
         tried = units.count_of(crash.crash_points, "crash", "es")
         holds = "Holds so far" if crash.interrupted or crash.out_of_time else "Holds"
         unleaked = crash.secret and crash.left_out is None
-        kept = "nothing was lost and nothing leaked" if unleaked else "nothing was lost"
+        leaked = "nothing was stored in the clear" if crash.bus_in_the_clear else "nothing leaked"
+        kept = f"nothing was lost and {leaked}" if unleaked else "nothing was lost"
         of_trace = " of what the trace has" if crash.lacks else ""
         sentence = f"{holds}: {kept}{of_trace} in {tried}{again}."
         if crash.left_out is not None:

@@ -33,8 +33,8 @@ def replay(
     as_json: options.Json = False,
     **given: Unpack[ReplayOptions],
 ) -> None:
-    """Replay a trace on designs; without -d on every design."""
-    names = options.names(designs) or [design.name for design in catalogue.designs()]
+    """Replay a trace on designs; without -d on every design that runs on every machine."""
+    names = options.names(designs) or catalogue.everywhere()
     chosen = comparison.baseline_of(names, baseline)
     options.check_workers(workers)
     several = check_seeds(1 if seeds is None else seeds)

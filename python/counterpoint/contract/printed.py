@@ -57,8 +57,9 @@ class Guarantee:
     Attributes:
         design: the design's name.
         variant: the reading of the design's paper.
-        secrecy: `none` where memory holds plaintext, `leaks` where a rule of secrecy is broken, `repeats` where equal
-            plaintext at an address is equal ciphertext; else `holds`. Null where nothing was explored.
+        secrecy: `none` where memory holds plaintext, `leaks` where a rule of secrecy is broken, `at-rest` where only
+            what is stored is encrypted and lines cross the bus in the clear, `repeats` where equal plaintext at an
+            address is equal ciphertext; else `holds`. Null where nothing was explored.
         replay: what comes of old memory that is put back: `accepted`, `late` if it is found out after it was used, or
             `detected`. Null where none was put back.
         crash: whether a power failure loses, tears or refuses data: `holds` or `breaks`. Null where nothing was
@@ -69,7 +70,7 @@ class Guarantee:
 
     design: str
     variant: str
-    secrecy: Literal["none", "leaks", "repeats", "holds"] | None
+    secrecy: Literal["none", "leaks", "at-rest", "repeats", "holds"] | None
     replay: Literal["accepted", "late", "detected"] | None
     crash: Literal["holds", "breaks"] | None
     crash_points: int

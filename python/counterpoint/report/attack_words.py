@@ -138,13 +138,14 @@ def conclusion(attacks: Attacks) -> str:
 
 
 def watched(attacks: Attacks) -> str:
-    """What whoever only watches the bus has learned, in a sentence or two."""
+    """What whoever only watches the bus has learned, or what modules store, in a sentence or two."""
     seen = attacks.watched
     blocks = f"{units.count_of(seen.blocks, 'block')} of 16 bytes"
+    crossed = "modules stored" if seen.stored else "crossed the bus"
     if seen.example is None:
-        return f"Of {blocks} that crossed the bus, none had the bytes of an earlier one at its address."
+        return f"Of {blocks} that {crossed}, none had the bytes of an earlier one at its address."
     return (
-        f"Of {blocks} that crossed the bus, {units.number(seen.repeated)} had the bytes of an earlier one at their "
+        f"Of {blocks} that {crossed}, {units.number(seen.repeated)} had the bytes of an earlier one at their "
         f"address: whoever watches sees where a value comes back. The first: {seen.example.told}."
     )
 

@@ -114,7 +114,8 @@ def outcome(verdict: Crash) -> str:
     if verdict.holds is None:
         return "Nothing was judged: the exploration ended before power failed after a store of the program."
     if verdict.holds:
-        leaked = " and nothing leaked" if verdict.secret else ""
+        stored = " and nothing was stored in the clear" if verdict.bus_in_the_clear else " and nothing leaked"
+        leaked = stored if verdict.secret else ""
         if verdict.left_out is not None:
             leaked = f", but the running machine leaked {units.count_of(verdict.left_out.count, 'time')} beside them"
         return f"Of {crashes} that {were} tried, every one recovered{leaked}."

@@ -319,6 +319,7 @@ def _but(row: OverviewRow) -> str:
         "a power failure can lose, tear or refuse its data": row.guarantee.crash == "breaks",
         "memory holds plaintext": row.guarantee.secrecy == "none",
         "it leaks": row.guarantee.secrecy == "leaks",
+        "lines cross the bus in the clear": row.guarantee.secrecy == "at-rest",
         "equal bytes at an address are equal ciphertext": row.guarantee.secrecy == "repeats",
     }
     said = [fault for fault, there in faults.items() if there]

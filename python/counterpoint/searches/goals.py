@@ -226,7 +226,7 @@ class _Reader:
 
     def _references(self, designs: Sequence[str]) -> tuple[str, ...]:
         if "references" not in self.document:
-            return tuple(dict.fromkeys([*designs, *(one.name for one in catalogue.designs())]))
+            return tuple(dict.fromkeys([*designs, *catalogue.everywhere()]))
         names = self._names("references", self.document, (), may_be_empty=True)
         catalogue.check_names(names)
         return names

@@ -127,7 +127,7 @@ def replay(
 
     Args:
         trace: path of a trace with a program, plain or compressed; `replay_lines` takes one of memory lines.
-        designs: default every design.
+        designs: default every design that runs on every machine.
         workers: simulations at a time; 0 is one per processor, and there are never more.
         progress: told how far the simulations are.
         **options: see `ReplayOptions`; the machine defaults to the first design's preset.
@@ -136,7 +136,7 @@ def replay(
         InputError: bad input, in one sentence, such as a trace that is cut off and how far it was good.
         Interrupted: Ctrl-C; its `runs` are those finished.
     """
-    names = [one.name for one in catalogue.designs()] if designs is None else list(designs)
+    names = catalogue.everywhere() if designs is None else list(designs)
     if not names:
         raise _engine.InputError("there is nothing to replay on: name at least one design")
     if _engine.trace_kind(checked_text(os.fspath(trace), "trace")) == "lines":

@@ -30,6 +30,24 @@ def design(name: str | os.PathLike[str]) -> Design:
     return results.build(results.Design, described(name))
 
 
+MODULES = ("module.kind=buffered", "controller.policy=continuous")
+"""Values that give modules to a machine of banks."""
+
+
+def needs_modules(name: str | os.PathLike[str], variant: Variant = "hardened") -> bool:
+    """Whether it is modules that encrypt for a design, which not every machine has.
+
+    Raises:
+        InputError: there is no such design, in one sentence.
+    """
+    return design_parts(name, variant).get("encryption") == "module-xts"
+
+
+def everywhere() -> list[str]:
+    """The names of the built-in designs that run on every machine."""
+    return [one.name for one in designs() if not needs_modules(one.name)]
+
+
 def design_parts(name: str | os.PathLike[str], variant: Variant = "hardened") -> dict[str, Any]:
     """The parts of a built-in design or of a design file, by key; parts without effect are left out.
 

@@ -12,7 +12,7 @@ from ..contract.options import CrashOptions
 from ..contract.printed import Guarantee
 from ..contract.results import Crash
 from ..system import units
-from . import api
+from . import api, catalogue
 
 WORKLOAD = "array"
 """What each design runs, in the form that its programs have."""
@@ -83,6 +83,8 @@ def _explored(
 ) -> Guarantee:
     options: CrashOptions = {**EXPLORED, "variant": variant, "workers": 1, "set": parts}
     try:
+        if catalogue.needs_modules(design, variant):
+            options["set"] = [*parts, *catalogue.MODULES]
         return _of(api.crash(design, WORKLOAD, **options))
     except InputError as error:
         return Guarantee(
@@ -103,10 +105,12 @@ def _of(crash: Crash) -> Guarantee:
     )
 
 
-def _secrecy(crash: Crash, leaks: bool) -> Literal["none", "leaks", "repeats", "holds"]:
-    """`repeats`: equal plaintext at an address is equal ciphertext."""
+def _secrecy(crash: Crash, leaks: bool) -> Literal["none", "leaks", "at-rest", "repeats", "holds"]:
+    """`at-rest`: lines cross the bus in the clear. `repeats`: equal plaintext at an address is equal ciphertext."""
     if not crash.secret:
         return "none"
+    if crash.bus_in_the_clear and not leaks:
+        return "at-rest"
     repeated = crash.attacks is not None and crash.attacks.watched is not None and crash.attacks.watched.repeated > 0
     return "leaks" if leaks else "repeats" if repeated else "holds"
 

@@ -46,7 +46,7 @@ def replay_lines(
 
     Args:
         trace: path of the trace, plain or compressed.
-        designs: default every design.
+        designs: default every design that runs on every machine.
         seeds: with how many seeds each is simulated, from `seed` on.
         workers: simulations at a time; 0 is one per processor, and there are never more.
         progress: called with the number of bytes of the trace that are done, over all designs, and the total.
@@ -59,7 +59,7 @@ def replay_lines(
         InputError: bad input, in one sentence.
         Interrupted: Ctrl-C; its `lines` are the replays that were finished.
     """
-    names = [design.name for design in catalogue.designs()] if designs is None else list(designs)
+    names = catalogue.everywhere() if designs is None else list(designs)
     if not names:
         raise _engine.InputError("there is nothing to replay on: name at least one design")
     catalogue.check_names(names)

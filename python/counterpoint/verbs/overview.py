@@ -21,7 +21,7 @@ _COSTS = {
 
 _GUARANTEES = ("secrecy", "replay", "crash")
 
-_WORDS = {"none": "plaintext", "repeats": "repeats seen", None: units.NOTHING}
+_WORDS = {"none": "plaintext", "at-rest": "at rest", "repeats": "repeats seen", None: units.NOTHING}
 """What a table says in other words than the document."""
 
 

@@ -142,7 +142,7 @@ fn faults() -> Vec<FaultEntry> {
     };
     let tested: Vec<(&str, Vec<Design>)> = design::names().map(|name| (name, consistent(name))).collect();
     let entry = |&fault: &Fault| {
-        let has = |readings: &[Design]| readings.iter().any(|design| fault.apply(design).is_ok());
+        let has = |readings: &[Design]| readings.iter().any(|design| fault.of_machine() || fault.apply(design).is_ok());
         let designs = tested.iter().filter(|(_, readings)| has(readings)).map(|(name, _)| *name).collect();
         FaultEntry { name: fault.name(), summary: fault.summary(), designs }
     };

@@ -3,7 +3,7 @@
 
 use super::memory_map::shadow_region;
 use crate::cipher::{FeedbackCipher, Keys, MacCipher, PadCipher, XtsCipher};
-use crate::config::{self, Geometry, Machine};
+use crate::config::{self, Geometry, Machine, ModuleKind};
 use crate::controller::{self, AcceptedParts, EncryptionParts, IntegrityParts, LogParts, TreeParts};
 use crate::kernel::{ConfigError, Random, ns_to_ps};
 use crate::layout::{LineTree, LogRegion, MediaLayout, MetadataShape, ShadowRegion, ShadowRegisters, TreeShape};
@@ -15,11 +15,12 @@ use crate::mechanism::low_bits::LowBits;
 use crate::mechanism::low_bits_blocks::LowBitsBlocks;
 use crate::mechanism::macs::Macs;
 use crate::mechanism::pads::{ConstantTweak, LogAndDataPads, VersionedLines};
+use crate::mechanism::page_modes::PagedCipher;
 use crate::mechanism::table_contents::TableContents;
-use crate::message::{BaseImage, LINES_PER_PAGE};
+use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE};
 use crate::parts::{
     Admit, Choice, Counter, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog,
-    LineCipher, LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource,
+    LineCipher, LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource, PageModes,
     PairedLines, ReencryptedWords, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme, Tree, TreeNodes,
     TreeScheme, Tweak, WritePath,
 };
@@ -34,12 +35,23 @@ pub(crate) fn line_cipher(
     seed: u64,
 ) -> Result<Option<Arc<dyn LineCipher>>, ConfigError> {
     let tweak = design.direct.filter(|_| design.encryption.is_none());
-    tweak.map(|tweak| xts(machine, tweak, &Keys::from_seed(seed))).transpose()
+    tweak.map(|tweak| xts(machine, design, tweak, &Keys::from_seed(seed))).transpose()
+}
+
+/// Bits of the keys of lines that are encrypted without counters. Modules have AES-256, whatever the controller has.
+pub(crate) fn direct_key_bits(machine: &Machine, design: &Design) -> u32 {
+    if design.modules.is_some() { 256 } else { machine.controller.aes_key_bits }
+}
+
+/// Lines of a data unit of AES-XTS: a line of the media, if modules encrypt.
+pub(crate) fn data_unit(machine: &Machine, design: &Design) -> u64 {
+    if design.modules.is_some() { machine.module.media_line.0 / LINE_BYTES } else { 1 }
 }
 
 /// AES-XTS with such a tweak.
-fn xts(machine: &Machine, tweak: Tweak, keys: &Keys) -> Result<Arc<dyn LineCipher>, ConfigError> {
-    let cipher = XtsCipher::new(&keys.data, &keys.tweak, machine.controller.aes_key_bits)?;
+fn xts(machine: &Machine, design: &Design, tweak: Tweak, keys: &Keys) -> Result<Arc<dyn LineCipher>, ConfigError> {
+    let cipher = XtsCipher::new(&keys.data, &keys.tweak, direct_key_bits(machine, design))?;
+    let cipher = cipher.with_units(data_unit(machine, design));
     Ok(match tweak {
         Tweak::Line => Arc::new(cipher),
         Tweak::Constant => Arc::new(ConstantTweak(cipher)),
@@ -76,9 +88,12 @@ pub(crate) fn encryption_parts(
     let data = PadCipher::new(&keys.data, key_bits, capacity)?;
     let mut pads: Box<dyn PadSource> = Box::new(data.clone());
     if let Some(tweak) = design.direct {
-        pads = Box::new(VersionedLines { pads: data.clone(), lines: xts(machine, tweak, &keys)? });
+        pads = Box::new(VersionedLines { pads: data.clone(), lines: xts(machine, design, tweak, &keys)? });
     }
     let scheme = parts.scheme(&machine.counters);
+    if parts.pages != PageModes::Counters {
+        pads = Box::new(PagedCipher { pads: data.clone(), lines: xts(machine, design, Tweak::Line, &keys)? });
+    }
     if parts.words != ReencryptedWords::All {
         let leads = parts.words != ReencryptedWords::ModifiedInPlace;
         let shape = (machine.counters.epoch_writes, machine.counters.word_bytes);
@@ -200,6 +215,13 @@ fn room_in_nodes(machine: &Machine, design: &Design) -> Result<(), ConfigError> 
 
 /// Refuses parts of `design` that cannot be combined with the counters of `machine`.
 pub(super) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
+    if design.modules.is_some() && machine.module.kind != ModuleKind::Buffered {
+        return Err(ConfigError(format!(
+            "design '{}' on machine '{}': encryption = \"module-xts\" needs module.kind = buffered, because it is modules that encrypt \
+             (--machine optane or cxl-pm)",
+            design.name, machine.name
+        )));
+    }
     let Some(parts) = design.encryption else { return Ok(()) };
     let scheme = parts.scheme(&machine.counters);
     if parts.words != ReencryptedWords::All && scheme.global() {
@@ -291,6 +313,7 @@ pub(crate) fn boot_codec(
 ) -> SchemeCodec {
     let caches = controller::metadata_shape(machine, parts.parts.store, cores);
     let mut codec = SchemeCodec::new(parts.scheme, parts.pads, base)
+        .with_page_modes(parts.parts.pages != PageModes::ByHeatForgotten)
         .with_valid_flags(parts.valid_flags)
         .with_modified_bits(parts.parts.words != ReencryptedWords::ModifiedVolatile);
     if let Some(region) = shadow {

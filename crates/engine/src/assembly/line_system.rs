@@ -38,7 +38,8 @@ impl<O: Observer> LineSystem<O> {
         seed: u64,
         observer: O,
     ) -> Result<Self, ConfigError> {
-        let device = Device::new(machine, design.media_layout(machine), Arc::clone(&base))?;
+        let device = Device::new(machine, design.media_layout(machine), Arc::clone(&base))?
+            .encrypting(machine, design.modules.is_some());
         let controller = controller(machine, design, seed, &base, &device)?;
         let over_time = OverTime::new(None);
         Ok(Self { queue: Queue::new(), controller, device, observer, over_time, responses: Vec::new() })
@@ -250,5 +251,5 @@ pub(crate) fn controller(
     log_is_known(design, false)?;
     let encryption = encryption_parts(machine, design, seed, base)?;
     let controller = Controller::new(machine, encryption, 1, usize::from(device.banks()), Vec::new());
-    Ok(controller.encrypting(machine, line_cipher(machine, design, seed)?))
+    Ok(controller.encrypting(machine, line_cipher(machine, design, seed)?, design.modules.is_some()))
 }

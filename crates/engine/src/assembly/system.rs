@@ -61,7 +61,8 @@ impl<O: Observer> System<O> {
     /// Assembles `design` on the machine of `config` with `job` on its cores.
     pub fn new(config: &RunConfig, design: &Design, job: Job, observer: O) -> Result<Self, ConfigError> {
         let machine = &config.machine;
-        let device = Device::new(machine, design.media_layout(machine), Arc::clone(&job.base))?;
+        let device = Device::new(machine, design.media_layout(machine), Arc::clone(&job.base))?
+            .encrypting(machine, design.modules.is_some());
         let encryption = encryption_parts(machine, design, config.seed, &job.base)?;
         let log = job.layouts.iter().map(|layout| Line::containing(layout.log.start)..Line::containing(layout.log.end));
         log_is_known(design, job.layouts.iter().any(|layout| !layout.log.is_empty()))?;
@@ -69,7 +70,7 @@ impl<O: Observer> System<O> {
         let mut cache = caches(machine, design, cores, encryption.as_ref())?;
         let cipher = line_cipher(machine, design, config.seed)?;
         let mut controller = Controller::new(machine, encryption, cores, usize::from(device.banks()), log.collect())
-            .encrypting(machine, cipher);
+            .encrypting(machine, cipher, design.modules.is_some());
         if machine.program.base == ProgramBase::Warm {
             let parts = (&mut cache, &mut controller, &device);
             warm(machine, parts, job.base.as_ref(), &job.layouts, config.seed);

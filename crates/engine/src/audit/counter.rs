@@ -24,8 +24,10 @@ impl AuditedCounter {
 pub(super) struct CounterCipher {
     aes: Aes,
     layout: CounterLayout,
-    /// What encrypts lines, if their counters are only versions.
+    /// What encrypts lines, if their counters are only versions, or those of pages without counters.
     direct: Option<DirectCipher>,
+    /// Whether pages have counters if their major counter is even.
+    paged: bool,
     words: Option<WordFacts>,
     /// Whether a minor counter of zero means that the line reads as zeros, under any major counter.
     zero_minors: bool,
@@ -46,12 +48,17 @@ impl CounterCipher {
                 assert!(bytes <= 64, "a block of 64 bytes does not hold counters of {bytes} bytes");
             }
         }
-        Self { aes: Aes::new(key), layout, direct: None, words: None, zero_minors: false }
+        Self { aes: Aes::new(key), layout, direct: None, paged: false, words: None, zero_minors: false }
     }
 
     /// The same for lines that are encrypted with `direct`, whose counters are only versions.
     pub fn with_versions(self, direct: Option<DirectCipher>) -> Self {
         Self { direct, ..self }
+    }
+
+    /// The same where `direct` encrypts the lines of pages whose major counter is odd.
+    pub fn with_pages(self, direct: Option<DirectCipher>) -> Self {
+        if direct.is_some() { Self { direct, paged: true, ..self } } else { self }
     }
 
     /// The same for lines whose words have one of two counters.
@@ -90,7 +97,7 @@ impl CounterCipher {
 
     /// Whether the counters of lines are only versions.
     pub fn is_direct(&self) -> bool {
-        self.direct.is_some()
+        self.direct.is_some() && !self.paged
     }
 
     /// How counters are laid out in a block.
@@ -131,8 +138,8 @@ impl CounterCipher {
     /// one of two counters, no word is modified.
     pub fn apply(&self, line: Line, counter: AuditedCounter, bytes: &LineBytes) -> LineBytes {
         match &self.direct {
-            Some(direct) => direct.decrypt(line, bytes),
-            None => xor(bytes, &self.pad(line, self.epoch(counter))),
+            Some(direct) if !self.paged || counter.major % 2 == 1 => direct.decrypt(line, bytes),
+            _ => xor(bytes, &self.pad(line, self.epoch(counter))),
         }
     }
 

@@ -410,6 +410,7 @@ impl Durable {
                     Some((counter, stored)) => cipher.apply(record.line, counter, stored),
                     None => decode(cipher, lines, id, self.valid_flags),
                 },
+                None if record.durable.in_the_clear() => *record.durable.found().expect("it has left"),
                 None => match (record.durable.found(), &self.direct) {
                     (Some(stored), Some(direct)) => direct.decrypt(record.line, stored),
                     (Some(stored), None) => *stored,

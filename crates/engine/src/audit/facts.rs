@@ -79,6 +79,12 @@ pub struct DirectFacts {
     pub tweak: Vec<u8>,
     /// Whether every line has the tweak of line 0.
     pub constant: bool,
+    /// Lines of a data unit.
+    pub unit: u64,
+    /// Whether these are the lines of pages whose major counter is odd, and a boot knows that.
+    pub paged: Option<bool>,
+    /// Whether modules encrypt, so that lines cross the bus in the clear.
+    pub in_modules: bool,
 }
 
 /// How counters are laid out in a block of 64 bytes.

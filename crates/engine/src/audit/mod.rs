@@ -93,6 +93,10 @@ pub struct Auditor {
     shadow: Option<ShadowCache>,
     /// What left at the last reported power loss.
     loss: Future,
+    /// Whether lines cross the bus in the clear, so that only what is stored is secret.
+    bus_is_clear: bool,
+    /// What lines read as after the next power loss that nobody has written.
+    misread: Vec<DrainedWrite>,
     /// The leaks of that power loss, by line, then by rule, and those of the one before.
     loss_leaks: Vec<(Line, Leak)>,
     known_leaks: Vec<(Line, Leak)>,
@@ -130,10 +134,13 @@ impl Auditor {
         let recovery = setup.cipher.as_ref().map(|facts| facts.recovery.clone()).unwrap_or_default();
         let direct = || setup.direct.as_ref().map(DirectCipher::new);
         let cipher = setup.cipher.map(|facts| {
-            CounterCipher::new(&facts.key, facts.counters)
-                .with_versions(direct())
+            let cipher = CounterCipher::new(&facts.key, facts.counters)
                 .with_words(facts.words)
-                .with_zero_minors(facts.zero_minors)
+                .with_zero_minors(facts.zero_minors);
+            match setup.direct.as_ref().and_then(|facts| facts.paged) {
+                Some(known) => cipher.with_pages(direct().filter(|_| known)),
+                None => cipher.with_versions(direct()),
+            }
         });
         let log_lines = setup.log.as_ref().map_or(0..0, LogFacts::lines);
         let hardware_logged = setup.log.is_some();
@@ -148,12 +155,16 @@ impl Auditor {
             transactions: setup
                 .program
                 .map(|program| Transactions::new(program.recovery, program.records, hardware_logged)),
-            secrecy: setup.secret.then(|| Secrecy::new(setup.direct.is_some())),
+            secrecy: setup
+                .secret
+                .then(|| Secrecy::new(setup.direct.as_ref().is_some_and(|facts| facts.paged.is_none()))),
+            bus_is_clear: setup.direct.as_ref().is_some_and(|facts| facts.in_modules),
             stages: None,
             image: None,
             drains: setup.drain.is_some(),
             shadow: setup.drain.and_then(|facts| facts.shadow).map(|(region, source)| ShadowCache::new(region, source)),
             loss: Future::default(),
+            misread: Vec::new(),
             loss_leaks: Vec::new(),
             known_leaks: Vec::new(),
             registers: 0,
@@ -224,7 +235,8 @@ impl Auditor {
             (Some(line), Some(region)) => !region.contains(line),
             _ => true,
         };
-        durable.power_lost(lines, left.iter().filter(in_place));
+        let misread = std::mem::take(&mut self.misread);
+        durable.power_lost(lines, left.iter().filter(in_place).chain(&misread));
         durable.status_left(lines, self.status_made.take());
         if let Some(shadow) = shadow {
             shadow.power_lost(lines, durable.cipher(), left, registers, &mut self.changed);
@@ -250,6 +262,11 @@ impl Auditor {
     /// counter and done bits, or `None` if the register is free. Without this call, the register stays as it was.
     pub fn reencryption_left(&mut self, status: Option<(CounterGroup, u64, GroupMask)>) {
         self.status_made = Some(status.map(|(group, old_major, done)| Status { group, old_major, done }));
+    }
+
+    /// Sets what lines read as after the next reported power loss that nobody has written: wear levelling does not find them.
+    pub fn misread(&mut self, misread: &[DrainedWrite]) {
+        self.misread.extend_from_slice(misread);
     }
 
     /// Starts a digest of the memory that a boot leaves to the program, whose bytes end at address `end`. Must be

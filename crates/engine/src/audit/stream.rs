@@ -112,7 +112,7 @@ impl Observer for Auditor {
 
     fn bus_write(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
         self.durable.written(&mut self.lines, media, bytes);
-        let secret = self.is_secret(media);
+        let secret = self.is_secret(media).filter(|_| !self.bus_is_clear);
         if let (Some(secrecy), Some(line)) = (&mut self.secrecy, secret) {
             let base = self.lines.base(line);
             let leak = match self.durable.cipher().and_then(CounterCipher::words) {

@@ -1,5 +1,5 @@
-//! AES-XTS over lines (IEEE 1619-2018): a line is a data unit of four blocks, and its number is the tweak. There are no
-//! counters: the same plaintext in the same line always has the same ciphertext. The mode is the `xts-mode` crate's, AES is
+//! AES-XTS over lines (IEEE 1619-2018): a line is a data unit of four blocks, or a part of a larger one, and the number of the
+//! unit is the tweak. There are no counters: the same plaintext in the same line always has the same ciphertext. The mode is the `xts-mode` crate's, AES is
 //! RustCrypto's.
 
 use super::Key;
@@ -10,10 +10,15 @@ use aes::{Aes128, Aes256};
 use std::sync::Arc;
 use xts_mode::{Xts128, get_tweak_default};
 
+/// Bytes of the largest data unit.
+const UNIT_MAX: usize = 512;
+
 /// Encrypts and decrypts lines with one pair of keys.
 #[derive(Clone)]
 pub struct XtsCipher {
     mode: Mode,
+    /// Lines of a data unit.
+    unit: u64,
 }
 
 #[derive(Clone)]
@@ -41,21 +46,35 @@ impl XtsCipher {
                 return Err(ConfigError(format!("controller.aes_key_bits: {other} is not a key length: 128 or 256")));
             }
         };
-        Ok(Self { mode })
+        Ok(Self { mode, unit: 1 })
+    }
+
+    /// The same over data units of so many lines, at most eight.
+    #[must_use]
+    pub fn with_units(self, lines: u64) -> Self {
+        Self { unit: lines, ..self }
     }
 
     /// The ciphertext of `plaintext` in `line`.
     pub fn encrypt(&self, line: Line, plaintext: &LineBytes) -> LineBytes {
-        let mut bytes = *plaintext;
-        self.mode.encrypt(line.0.into(), &mut bytes);
-        bytes
+        self.in_unit(line, plaintext, |unit, bytes| self.mode.encrypt(unit, bytes))
     }
 
     /// The plaintext of `ciphertext` in `line`.
     pub fn decrypt(&self, line: Line, ciphertext: &LineBytes) -> LineBytes {
-        let mut bytes = *ciphertext;
-        self.mode.decrypt(line.0.into(), &mut bytes);
-        bytes
+        self.in_unit(line, ciphertext, |unit, bytes| self.mode.decrypt(unit, bytes))
+    }
+
+    /// What becomes of `bytes` in their place in the data unit: a block depends on its place and on nothing else of the unit.
+    fn in_unit(&self, line: Line, bytes: &LineBytes, mode: impl Fn(u128, &mut [u8])) -> LineBytes {
+        let (number, at) = (line.0 / self.unit, (line.0 % self.unit) as usize * bytes.len());
+        let mut unit = [0; UNIT_MAX];
+        let unit = &mut unit[..at + bytes.len()];
+        unit[at..].copy_from_slice(bytes);
+        mode(number.into(), unit);
+        let mut line = [0; 64];
+        line.copy_from_slice(&unit[at..]);
+        line
     }
 }
 
@@ -184,6 +203,22 @@ mod tests {
             assert_eq!(bytes, unhex(expected));
             cipher.mode.decrypt(unit, &mut bytes);
             assert_eq!(bytes, unhex(plain));
+        }
+    }
+
+    /// Against the whole unit at once.
+    #[test]
+    fn a_line_of_a_larger_unit_goes_on_where_the_one_before_it_ends() {
+        let (all, keys) = ((0..512).map(|at| at as u8).collect::<Vec<u8>>(), Keys::from_seed(3));
+        let whole = XtsCipher::new(&keys.data, &keys.tweak, 256).unwrap();
+        let mut expected = all.clone();
+        whole.mode.encrypt(0xff, &mut expected);
+        let by_lines = whole.with_units(8);
+        for (at, plain) in all.as_chunks::<64>().0.iter().enumerate() {
+            let line = Line(0xff * 8 + at as u64);
+            let stored = by_lines.encrypt(line, plain);
+            assert_eq!(stored[..], expected[at * 64..][..64], "line {at}");
+            assert_eq!(by_lines.decrypt(line, &stored), *plain);
         }
     }
 

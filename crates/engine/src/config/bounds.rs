@@ -333,6 +333,11 @@ fn wear(machine: &Machine) -> Result<(), String> {
     if device.programmed_bits == ProgrammedBits::Changed && !machine.engine.bytes {
         return Err("device.programmed_bits = changed needs engine.bytes = true, because only bytes change".into());
     }
+    if !machine.wear.registers_durable && machine.wear.leveling == Leveling::None {
+        return Err(
+            "wear.registers_durable = false needs wear.leveling = start-gap, because only that has registers".into()
+        );
+    }
     let regions = u64::from(machine.wear.regions_per_bank);
     let lines_of_bank = device.capacity.0 / LINE_BYTES / Geometry::of(machine).banks;
     if regions > lines_of_bank {

@@ -93,6 +93,8 @@ impl Machine {
             PowerFlush::Phase2Fails => Some("link.power_flush = phase-2-fails"),
         };
         let buffer = self.module.kind == ModuleKind::Buffered && !self.module.buffer_durable;
-        flush.or(buffer.then_some("module.buffer_durable = false"))
+        let places = !self.wear.registers_durable;
+        let lost = buffer.then_some("module.buffer_durable = false");
+        flush.or(lost).or(places.then_some("wear.registers_durable = false"))
     }
 }

@@ -41,6 +41,10 @@ pub struct Module {
     /// What a fetch of an entry into that cache takes, in ns.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = TIMING))]
     pub ait_miss_ns: f64,
+    /// What encryption in the module adds to a read of a media line, and to a write before it begins, in ns, for designs whose modules
+    /// encrypt. Decision.
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = TIMING))]
+    pub cipher_ns: f64,
 }
 
 /// What the device consists of.

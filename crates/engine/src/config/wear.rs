@@ -21,6 +21,9 @@ pub struct Wear {
     #[schemars(range(min = 1, max = 65_536), extend(
         "x-because" = "a region has a line at least, and the host holds a state of each"))]
     pub regions_per_bank: u32,
+    /// Whether the registers of start and gap survive a power failure. If not, lines are looked for where they were before
+    /// anything moved. Decision.
+    pub registers_durable: bool,
     /// What goes before the rotation: where the lines of a region are at first (Start-Gap, section 4). Decision.
     pub scatter: Scatter,
 }

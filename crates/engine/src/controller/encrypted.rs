@@ -16,7 +16,7 @@ use crate::config::Machine;
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{ControllerEvent, DevicePort, Observer};
 use crate::parts::{
-    AppendOrder, Counter, CounterCoalescing, LogEncryption, MinorReset, PadSource, PairedLines, WritePath,
+    AppendOrder, Counter, CounterCoalescing, LogEncryption, MinorReset, PadSource, PageModes, PairedLines, WritePath,
     WritebackOrder, Zeroing,
 };
 use rustc_hash::FxHashMap;
@@ -73,6 +73,10 @@ pub(super) struct EncryptionEngine {
     pub pads: Arc<dyn PadSource>,
     /// How long a tweak takes, in picoseconds, if lines are encrypted with AES-XTS; `None` in counter mode.
     pub tweak: Option<Ps>,
+    /// How long one takes.
+    pub tweak_latency: Ps,
+    /// Whether only its counter says whether a line is encrypted with AES-XTS.
+    pub paged: bool,
     pub counters: Counters,
     pub circuits: AesCircuits,
     pub rsr: Rsr,
@@ -94,6 +98,8 @@ impl EncryptionEngine {
             rules: Rules::new(machine, &parts),
             circuits: AesCircuits::new(machine),
             tweak: (!parts.pads.makes_pads()).then(|| ns_to_ps(machine.controller.aes_latency_ns)),
+            tweak_latency: ns_to_ps(machine.controller.aes_latency_ns),
+            paged: parts.parts.pages != PageModes::Counters,
             rsr: Rsr::new(machine.controller.reencryption_parallelism, !parts.valid_flags),
             pair_order: PairOrder::new(machine.controller.counter_atomic_order, cores),
             resident: FxHashMap::default(),
@@ -103,6 +109,11 @@ impl EncryptionEngine {
             counters: Counters::new(machine, &parts.parts, parts.scheme, cores),
             pads: Arc::from(parts.pads),
         }
+    }
+
+    /// What a line with this counter needs before it is encrypted, in picoseconds: a tweak, if it has no pad.
+    pub fn before(&self, counter: Counter) -> Ps {
+        if self.pads.is_direct(counter) { self.tweak_latency } else { 0 }
     }
 
     /// The log manager. Only designs with a hardware log may call this.

@@ -190,6 +190,8 @@ pub(super) struct Read {
     pub pad_at: Option<Ps>,
     /// When its tweak is known, if it is decrypted without a pad; `None` from when it has asked for a circuit.
     pub tweak_at: Option<Ps>,
+    /// When the tweak of a line of which only its counter says that it has no pad is known.
+    pub direct_from: Option<Ps>,
     /// When its counter is known, and when its MAC is, if that does not come with the line. For reads that are checked.
     pub counter_at: Option<Ps>,
     pub mac_at: Option<Ps>,

@@ -1,7 +1,8 @@
 //! The controller of a machine without counters. Without encryption, a write claims an entry when it starts, and a read is
 //! answered when its line is there. With a cipher that needs no counters, a write is encrypted first, and the line of a read
 //! is decrypted when it has come: nothing of that can be hidden behind the access. Before the line comes the tweak, which
-//! follows from its number: for a read it is made during the access, for a write in the circuit of the line.
+//! follows from its number: for a read it is made during the access, for a write in the circuit of the line. Where modules
+//! encrypt, the controller has nothing to do: a write is queued at once, in the form in which it will be stored.
 
 use super::encryption::aes_circuits::AesCircuits;
 use super::in_flight::{CircuitWaiter, Origin, Stage, Write};
@@ -69,10 +70,14 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
     fn start_next_write(&mut self) -> bool {
         let starting = self.memory.writes.take_starting();
         if let Some(slot) = starting {
-            if let Some(direct) = &mut self.direct {
+            if let Some(direct) = self.direct.as_mut().filter(|_| self.memory.banks.in_modules.is_none()) {
                 self.memory.writes[slot].stage = Stage::AwaitsCircuit;
                 direct.circuits.request(CircuitWaiter::Write(slot));
             } else {
+                if let Some(cipher) = self.memory.banks.in_modules.as_ref().filter(|_| self.memory.bytes) {
+                    let write = &mut self.memory.writes[slot];
+                    write.ciphertext = cipher.encrypt(write.line, &write.plaintext());
+                }
                 self.memory.writes[slot].stage = Stage::ClaimsEntry;
                 self.memory.admission.claim(slot);
             }
@@ -168,7 +173,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
         let write = &self.memory.writes[slot];
         let Write { line, origin, circuit, .. } = *write;
         let bytes = if self.direct.is_some() { write.ciphertext } else { write.plaintext() };
-        if let Some(direct) = &mut self.direct {
+        if let Some(direct) = self.direct.as_mut().filter(|_| self.memory.banks.in_modules.is_none()) {
             direct.circuits.give_back(slot, circuit);
         }
         match older {
@@ -214,7 +219,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Plain<'_, D, O> {
             self.memory.reads[slot].bytes = self.read_bytes(media, queued);
         }
         match &self.direct {
-            Some(direct) if !blank => self.memory.reads[slot].tweak_at = Some(now + direct.tweak),
+            Some(direct) if !blank && self.memory.banks.in_modules.is_none() => {
+                self.memory.reads[slot].tweak_at = Some(now + direct.tweak)
+            }
             _ => self.memory.reads[slot].pad_at = Some(now),
         }
         self.memory.reads[slot].blank = blank;

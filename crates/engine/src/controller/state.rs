@@ -90,10 +90,11 @@ impl Controller {
         }
     }
 
-    /// The same controller, which encrypts lines with a cipher that needs no counters.
+    /// The same controller, which encrypts lines with a cipher that needs no counters, or whose modules do.
     #[must_use]
-    pub fn encrypting(mut self, machine: &Machine, cipher: Option<Arc<dyn LineCipher>>) -> Self {
+    pub fn encrypting(mut self, machine: &Machine, cipher: Option<Arc<dyn LineCipher>>, in_modules: bool) -> Self {
         debug_assert!(self.engine.is_none() || cipher.is_none(), "lines are encrypted once");
+        self.banks.in_modules = cipher.clone().filter(|_| in_modules);
         self.direct = cipher.map(|cipher| DirectEngine::new(machine, cipher));
         self
     }

@@ -3,7 +3,7 @@
 
 use super::CrashCase;
 use crate::assembly::memory_map::shadow_region;
-use crate::assembly::{Job, codec_of, encryption_parts};
+use crate::assembly::{Job, codec_of, data_unit, direct_key_bits, encryption_parts};
 use crate::audit::{
     AuditSetup, Auditor, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, DrainFacts, Ledger,
     LogFacts, LowBitsFacts, ProgramFacts, TrialFacts, WordFacts, ledger_channel,
@@ -13,7 +13,7 @@ use crate::config::RunConfig;
 use crate::controller::EncryptionParts;
 use crate::kernel::Failure;
 use crate::message::{CoreId, OpSource};
-use crate::parts::{CounterScheme, Design, RecoveryStep, ReencryptedWords, ShadowTable, StampSource, Tweak};
+use crate::parts::{CounterScheme, Design, PageModes, RecoveryStep, ReencryptedWords, ShadowTable, StampSource, Tweak};
 use crate::power::Survival;
 use crate::recovery::LineCodec;
 use crate::run::{Bases, Source};
@@ -63,10 +63,13 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
             }),
             zero_minors: parts.parts.zeroing.shreds(),
         }),
-        direct: design.direct.map(|tweak| DirectFacts {
-            key: keys.data[..key_bytes].to_vec(),
-            tweak: keys.tweak[..key_bytes].to_vec(),
+        direct: direct_tweak(design).map(|tweak| DirectFacts {
+            key: keys.data[..direct_key_bits(&config.machine, design) as usize / 8].to_vec(),
+            tweak: keys.tweak[..direct_key_bits(&config.machine, design) as usize / 8].to_vec(),
             constant: tweak == Tweak::Constant,
+            unit: data_unit(&config.machine, design),
+            paged: pages(design).map(|pages| pages == PageModes::ByHeat),
+            in_modules: design.modules.is_some(),
         }),
         log,
         line_atomic: design.promise.line_atomic,
@@ -80,6 +83,16 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
     let machine = (&config.machine, cores as u16);
     let codec = codec_of(machine, design, config.seed, encryption, base, shadow)?;
     Ok(Audited { job, auditor, codec })
+}
+
+/// Which pages of `design` have no counters, if some may have none.
+fn pages(design: &Design) -> Option<PageModes> {
+    design.encryption.map(|parts| parts.pages).filter(|pages| *pages != PageModes::Counters)
+}
+
+/// The tweak of lines that are encrypted without counters, if there are any.
+fn direct_tweak(design: &Design) -> Option<Tweak> {
+    design.direct.or(pages(design).map(|_| Tweak::Line))
 }
 
 /// How a boot of `design` recovers counters.

@@ -8,7 +8,7 @@ use super::report::Recoveries;
 use super::{
     CrashReport, CrashRun, Disturbance, Exercised, Exploration, Explorer, Judgement, KnownStates, Names, ShownLines,
 };
-use crate::assembly::System;
+use crate::assembly::{System, line_cipher};
 use crate::attribution::{places, wrappers_and};
 use crate::config::{ReadVerification, RunConfig};
 use crate::kernel::{ConfigError, Failure, Stopwatch};
@@ -148,14 +148,17 @@ impl CrashCase<'_> {
         let codec = codec.as_deref();
         let loss = PowerLoss::new(self.design, &self.config.machine, codec);
         let base = Arc::clone(&job.base);
+        let cipher = line_cipher(&self.config.machine, self.design, self.config.seed)?;
+        let cipher = cipher.filter(|_| self.design.modules.is_some());
         let mut explorer = Explorer::new(auditor, exploration.plan, total)
             .within(exploration.region, before)
             .knowing(std::mem::take(known))
-            .drains(loss.drain.is_some())
+            .drains(loss.leaves_more())
             .verifies(loss.codec.is_some_and(|codec| codec.integrity().is_some()))
             .attacked_by(exploration.attack.map(|plan| {
                 let verification = self.config.machine.integrity.read_verification;
                 Attacker::new(self.config.seed, plan, verification == ReadVerification::Speculative, base)
+                    .with_modules(cipher)
                     .with_log(codec.and_then(|codec| codec.log()).map(|log| log.region))
                     .shared(exploration.shared)
             }))
@@ -288,6 +291,7 @@ impl CrashCase<'_> {
             schedule,
             exercised: Exercised::default(),
             secret: self.design.promise.secret,
+            bus_in_the_clear: self.design.modules.is_some(),
             interrupted: false,
             seconds: 0.0,
         }

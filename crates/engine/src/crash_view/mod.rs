@@ -81,7 +81,7 @@ pub fn scene(case: &CrashCase<'_>, at_event: Option<u64>, schedule: u64) -> Resu
     let recorder = Recorder::new(window.clone(), layout, Arc::clone(&job.base), cores, log);
     // Every new state is booted for real, because a window has few of them.
     let plan = CrashPlan::Between { first: *window.start(), last: *window.end() };
-    let explorer = Explorer::new(auditor, plan, 0).full_check_every(1).drains(loss.drain.is_some());
+    let explorer = Explorer::new(auditor, plan, 0).full_check_every(1).drains(loss.leaves_more());
     let explorer = explorer.verifies(loss.codec.is_some_and(|codec| codec.integrity().is_some()));
     let persistent = loss.drain.is_some();
     let mut system = System::new(config, design, job, (explorer, recorder))?;

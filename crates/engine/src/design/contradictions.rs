@@ -1,11 +1,11 @@
 //! Parts that contradict each other on every machine.
 
 use super::draft::Draft;
+use super::of_lines;
 use crate::parts::{
     Admit, CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode,
-    GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, ReencryptedWords, RestoreInto, ShadowSlots,
-    ShadowTable, StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeRoots, TreeUpdate, WritePath,
-    WriteQueues,
+    GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowSlots, ShadowTable,
+    StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeRoots, TreeUpdate, WritePath, WriteQueues,
 };
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
@@ -18,39 +18,11 @@ pub(super) fn contradiction(draft: &Draft) -> Option<String> {
         .or_else(|| accepted_writes(draft))
         .or_else(|| slot_macs(draft))
         .or_else(|| versions(draft))
-        .or_else(|| words(draft))
-        .or_else(|| zeroing(draft))
+        .or_else(|| of_lines::words(draft))
+        .or_else(|| of_lines::zeroing(draft))
+        .or_else(|| of_lines::pages(draft))
         .or_else(|| integrity(draft))
         .or_else(|| recovery(draft))
-}
-
-/// Pages that the controller shreds: what the counters must be, and what else would have to know of it.
-fn zeroing(draft: &Draft) -> Option<String> {
-    if !draft.encryption.has_counters() || !draft.zeroing.shreds() {
-        return None;
-    }
-    let needs = [
-        (
-            draft.encryption == EncryptionMode::CounterMode,
-            "encryption = \"counter-mode\", because other lines are not zeros by their counters",
-        ),
-        (draft.counters == CounterKind::Split, "counters = \"split\", whose minor counters are zero together"),
-        (
-            !draft.write_path.stops_loss(),
-            "a write_path without stop-loss, because a boot does not try whether a line is zeros",
-        ),
-        (
-            draft.reencrypted_words == ReencryptedWords::All,
-            "reencrypted_words = \"all\", because words that were not written are not zeros",
-        ),
-        (draft.log == LogMode::None, "log = \"none\", because hardware logs stores, not pages"),
-        (
-            draft.domain == DomainReach::Adr && draft.cache_pads == CachePads::None,
-            "domain = \"adr\" and cache_pads = \"none\", because the command drops lines from the caches",
-        ),
-    ];
-    let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
-    Some(format!("zeroing = \"{}\" needs {needed}", draft.zeroing.name()))
 }
 
 /// MACs and trees: what they protect, and what finds again what of them is lost.
@@ -296,38 +268,6 @@ fn versions(draft: &Draft) -> Option<String> {
     Some(format!("encryption = \"versioned-xts\" needs {needed}"))
 }
 
-/// Words with counters of two times: what has no room for their bits, or no line to compare with.
-fn words(draft: &Draft) -> Option<String> {
-    if draft.reencrypted_words == ReencryptedWords::All || !draft.encryption.has_counters() {
-        return None;
-    }
-    let needs = [
-        (
-            draft.encryption == EncryptionMode::CounterMode,
-            "encryption = \"counter-mode\", because words are encrypted with pads",
-        ),
-        (
-            draft.counters != CounterKind::Global,
-            "counters of the line's own, because an epoch counts the writes of a line",
-        ),
-        (
-            draft.counter_store == CounterStore::Region,
-            "counter_store = \"region\", because the bits of words lie beside the line",
-        ),
-        (draft.log == LogMode::None, "log = \"none\", because lines of a hardware log are written whole"),
-        (
-            draft.domain == DomainReach::Adr,
-            "domain = \"adr\", because a battery does not read the lines that words are compared with",
-        ),
-        (
-            draft.integrity == IntegrityMode::None,
-            "integrity = \"none\", because a MAC does not cover the bits of words",
-        ),
-    ];
-    let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
-    Some(format!("reencrypted_words = \"{}\" needs {needed}", draft.reencrypted_words.name()))
-}
-
 /// Parts that need counter mode, with other memory.
 fn without_counters(draft: &Draft) -> Option<String> {
     let mode = draft.encryption;
@@ -345,7 +285,7 @@ fn without_counters(draft: &Draft) -> Option<String> {
             "is for encrypted memory",
         ),
         (
-            eadr && mode == EncryptionMode::Xts && draft.drain != DrainPath::ThroughWritePath,
+            eadr && mode.is_direct() && draft.drain != DrainPath::ThroughWritePath,
             "drain",
             draft.drain.name(),
             "does not encrypt lines on their way to their own addresses",

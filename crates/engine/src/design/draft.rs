@@ -4,14 +4,14 @@
 use super::keys::KEYS;
 use crate::config::Variant;
 use crate::parts::{
-    AppendOrder, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart, CounterStore,
-    CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts, DrainPath,
-    Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity, LogChains,
-    LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac, PairedLines,
-    PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, ReencryptedWords, Registers, RestoreInto,
-    RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName, Tree, TreeLeaves,
-    TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues, WritebackOrder,
-    Zeroing,
+    AppendOrder, BufferSave, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart,
+    CounterStore, CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts,
+    DrainPath, Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity,
+    LogChains, LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac,
+    PageModes, PairedLines, PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, ReencryptedWords,
+    Registers, RestoreInto, RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName,
+    Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues,
+    WritebackOrder, Zeroing,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has the default of its type.
@@ -28,6 +28,7 @@ pub(super) struct Draft {
     pub secret: bool,
     pub encryption: EncryptionMode,
     pub tweak: Tweak,
+    pub buffer_save: BufferSave,
     pub counters: CounterKind,
     pub counter_store: CounterStore,
     pub counter_bank: CounterBank,
@@ -41,6 +42,7 @@ pub(super) struct Draft {
     pub minor_reset: MinorReset,
     pub reencrypted_words: ReencryptedWords,
     pub zeroing: Zeroing,
+    pub page_modes: PageModes,
     pub log: LogMode,
     pub log_layout: LogLayout,
     pub log_write_path: WritePath,
@@ -94,6 +96,7 @@ impl Draft {
             },
             encryption: self.encryption(),
             direct: self.encryption.is_direct().then_some(self.tweak),
+            modules: self.encryption.is_in_modules().then_some(self.buffer_save),
             log: self.hardware_log(),
             integrity: self.integrity(),
             cache_pads: self.cache_pads,
@@ -154,6 +157,7 @@ impl Draft {
             minor_reset: self.minor_reset,
             words: self.reencrypted_words,
             zeroing: self.zeroing,
+            pages: self.page_modes,
         })
     }
 

@@ -12,14 +12,14 @@
 //! - the 72-byte transfer of co-located counters: split in two, it is another design, `write-through`;
 //! - the register of bbe that advances before the line leaves: a drain on battery is never interrupted.
 
-use crate::config::unknown_name;
+use crate::config::{Leveling, Machine, unknown_name};
 use crate::kernel::ConfigError;
 use crate::parts::{
-    Admit, AppendOrder, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate, CounterVerification,
-    CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog, LogChains, LogEncryption,
-    LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PersistenceDomain, ProgramForm, RecoveryStep, ReencryptedWords,
-    RegisterName, RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, Tweak,
-    WritePath, WritebackOrder, Zeroing,
+    Admit, AppendOrder, BufferSave, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate,
+    CounterVerification, CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog,
+    LogChains, LogEncryption, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PageModes, PersistenceDomain,
+    ProgramForm, RecoveryStep, ReencryptedWords, RegisterName, RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable,
+    StampSource, TreeNodes, TreePersistence, Tweak, WritePath, WritebackOrder, Zeroing,
 };
 
 macro_rules! faults {
@@ -53,6 +53,8 @@ faults! {
     CounterWriteThrough "counter-write-through" "Counters stay in the counter cache until they are evicted."
     CwrAddressCheck "cwr-address-check" "Counter write reduction removes the oldest queued counter block, whatever its address."
     Tweak "tweak" "Every line that is encrypted without counters has the same tweak."
+    BufferEncryption "buffer-encryption" "A module that encrypts saves what is in its buffer unencrypted when power fails."
+    PageModes "page-modes" "A boot does not know which pages are encrypted without counters, and takes none for one."
     ReencryptionStatus "reencryption-status" "The status register of page re-encryption does not survive a loss of power."
     OldMinors "old-minors" "Page re-encryption resets all minor counters at once."
     DoneBitWithPair "done-bit-with-pair" "The done bit of a re-encrypted line is set an event after its pair is appended."
@@ -104,6 +106,7 @@ faults! {
     BitLines "bit-lines" "The lines of bits on the chip do not survive a loss of power."
     ShadowEntry "shadow-entry" "An entry of the shadow table stays when another block takes its slot."
     EpochBits "epoch-bits" "The stamps of slots have one bit."
+    GapRegisters "gap-registers" "The registers of start and gap, which wear levelling needs, do not survive a loss of power."
 }
 
 impl Fault {
@@ -121,6 +124,31 @@ impl Fault {
     pub fn of(design: &Design) -> impl Iterator<Item = Fault> + use<> {
         let design = design.clone();
         Fault::ALL.iter().copied().filter(move |fault| fault.without(&design).is_some())
+    }
+
+    /// Whether it switches off a mechanism of the machine, whatever the design is.
+    pub fn of_machine(self) -> bool {
+        self == Fault::GapRegisters
+    }
+
+    /// `design` and `machine` without the mechanism, which one of them has.
+    ///
+    /// # Errors
+    /// A sentence if neither has it.
+    pub fn apply_on(self, design: Design, machine: &mut Machine) -> Result<Design, ConfigError> {
+        if !self.of_machine() {
+            return self.apply(&design);
+        }
+        let wear = &mut machine.wear;
+        if wear.leveling == Leveling::None || !wear.registers_durable {
+            return Err(ConfigError(format!(
+                "fault '{}': machine '{}' does not have that mechanism, which is there with wear.leveling = start-gap",
+                self.name(),
+                machine.name
+            )));
+        }
+        wear.registers_durable = false;
+        Ok(design)
     }
 
     /// A copy of `design` without the mechanism.
@@ -190,6 +218,9 @@ impl Fault {
         if self == Fault::Tweak {
             return turn(design.direct.as_mut()?, Tweak::Line, Tweak::Constant);
         }
+        if self == Fault::BufferEncryption {
+            return turn(design.modules.as_mut()?, BufferSave::Encrypted, BufferSave::InTheClear);
+        }
         let (form, staging) = (design.form, design.registers.domain(RegisterName::StagingRegister));
         let parts = design.encryption.as_mut()?;
         let Encryption { store, write_path, .. } = *parts;
@@ -216,6 +247,7 @@ impl Fault {
             Fault::ModifiedBits => {
                 turn(&mut parts.words, ReencryptedWords::Modified, ReencryptedWords::ModifiedVolatile)
             }
+            Fault::PageModes => turn(&mut parts.pages, PageModes::ByHeat, PageModes::ByHeatForgotten),
             Fault::LeadingCounter => {
                 turn(&mut parts.words, ReencryptedWords::Modified, ReencryptedWords::ModifiedInPlace)
             }
@@ -356,7 +388,7 @@ mod tests {
     #[test]
     fn every_fault_has_a_design_and_a_name_of_its_own() {
         for fault in Fault::ALL {
-            assert!(designs().any(|design| fault.apply(&design).is_ok()), "{}", fault.name());
+            assert!(fault.of_machine() != designs().any(|design| fault.apply(&design).is_ok()), "{}", fault.name());
             assert_eq!(Fault::find(fault.name()), Ok(*fault));
             assert!(fault.summary().ends_with('.'), "{}", fault.summary());
         }
@@ -370,6 +402,22 @@ mod tests {
                 let error = fault.apply(&broken).err().map(|error| error.0).unwrap_or_default();
                 assert!(error.contains(fault.name()) && error.contains(&design.name), "{}: {error}", design.name);
             }
+        }
+    }
+
+    #[test]
+    fn fault_of_a_machine_needs_its_mechanism() {
+        let design = crate::design::find("xts", Variant::Hardened).unwrap();
+        let machine = |sets: &[&str]| {
+            let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+            crate::config::load_machine("small", &sets).unwrap()
+        };
+        let mut levelled = machine(&["wear.leveling=start-gap"]);
+        assert_eq!(Fault::GapRegisters.apply_on(design.clone(), &mut levelled).unwrap().name, "xts");
+        assert!(!levelled.wear.registers_durable);
+        for mut without in [machine(&[]), levelled] {
+            let error = Fault::GapRegisters.apply_on(design.clone(), &mut without).err().unwrap().0;
+            assert!(error.contains("'gap-registers': machine 'small' does not have that mechanism"), "{error}");
         }
     }
 

@@ -16,6 +16,8 @@ use toml::Value;
 const BUILT_IN: &[(&str, &str)] = &[
     ("unencrypted", include_str!("unencrypted.toml")),
     ("xts", include_str!("xts.toml")),
+    ("optane-xts", include_str!("optane-xts.toml")),
+    ("hot-xts", include_str!("hot-xts.toml")),
     ("ideal", include_str!("ideal.toml")),
     ("write-back", include_str!("write-back.toml")),
     ("write-through", include_str!("write-through.toml")),

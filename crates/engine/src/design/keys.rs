@@ -47,6 +47,7 @@ pub(super) enum Needs {
     Nothing,
     Encryption,
     Xts,
+    Modules,
     Log,
     LogCounters,
     LogChains,
@@ -73,6 +74,9 @@ pub(super) enum Needs {
     BootPads,
 }
 
+/// Encryption without pads.
+const DIRECT: &str = "encryption = \"xts\", \"versioned-xts\" or \"module-xts\"";
+
 impl Needs {
     /// The part that is missing from `draft`, as a file states it; `None` if nothing is missing.
     pub(super) fn missing(self, draft: &Draft) -> Option<&'static str> {
@@ -82,7 +86,8 @@ impl Needs {
         let (met, part) = match self {
             Needs::Nothing => (true, ""),
             Needs::Encryption => (encrypted, "encryption = \"counter-mode\" or \"versioned-xts\""),
-            Needs::Xts => (draft.encryption.is_direct(), "encryption = \"xts\" or \"versioned-xts\""),
+            Needs::Xts => (draft.encryption.is_direct(), DIRECT),
+            Needs::Modules => (draft.encryption.is_in_modules(), "encryption = \"module-xts\""),
             Needs::Log => (draft.log != LogMode::None, "a hardware log, log = \"counter-mode\" or \"cipher-feedback\""),
             Needs::LogCounters => (draft.log == LogMode::CounterMode, "log = \"counter-mode\""),
             Needs::LogChains => (draft.log == LogMode::CipherFeedback, "log = \"cipher-feedback\""),
@@ -218,13 +223,16 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         path: "secret",
         meaning: || {
-            "Whether the auditors check that nothing leaves the chip in plaintext and no pad is used twice.".to_owned()
+            "Whether the auditors check that nothing leaves the chip in plaintext and no pad is used twice. Of what modules encrypt \
+             they check what is stored."
+                .to_owned()
         },
         values: Values::Secret,
         needs: Needs::Nothing,
     },
     one!(encryption, Nothing),
     one!(tweak, Xts),
+    one!(buffer_save, Modules),
     one!(counters, Encryption),
     one!(counter_store, Encryption),
     one!(counter_bank, Encryption),
@@ -238,6 +246,7 @@ pub(super) const KEYS: &[Key] = &[
     one!(minor_reset, Encryption),
     one!(reencrypted_words, Encryption),
     one!(zeroing, Split),
+    one!(page_modes, Split),
     one!(log, Nothing),
     one!(log_layout, Log),
     one!(log_write_path, LogCounters, "How the counter of a log line becomes durable.".to_owned()),

@@ -7,6 +7,7 @@ pub mod faults;
 mod file;
 mod keys;
 mod machine_values;
+mod of_lines;
 mod schema;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@
 //! - `energy` and `wear`: the cost of accesses.
 //! - `dram`: DRAM, whose rows the controller opens and closes, and which it refreshes.
 //! - `module`: modules that answer for themselves, instead of banks that the controller schedules.
-//! - `start_gap`: lines that change their places; `lifetime`: what this means for the life of the device.
+//! - `start_gap`: lines that change their places; `lifetime`: what this means for the life of the device; `misread`: what
+//!   lines read as once nobody knows where they are.
 
 mod counts;
 mod dram;
@@ -16,6 +17,7 @@ mod interruption;
 mod lifetime;
 mod line_states;
 mod mapping;
+mod misread;
 mod module;
 mod start_gap;
 mod table;
@@ -41,8 +43,9 @@ use dram::Dram;
 use energy::Energy;
 use lifetime::RegionWrites;
 use mapping::Mapping;
+use misread::Residents;
 use module::Modules;
-use start_gap::StartGap;
+use start_gap::{Move, StartGap};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -87,8 +90,12 @@ pub struct Device {
     banks_per_rank: u32,
     mapping: Mapping,
     leveling: Option<StartGap>,
+    /// Where lines are at first, if a power failure takes the registers of wear levelling.
+    residents: Option<Residents>,
     timing: Timing,
     modules: Option<Box<Modules>>,
+    /// Whether modules encrypt what goes to their media.
+    encrypts: bool,
     dram: Option<Box<Dram>>,
     image: Image,
     energy: Energy,
@@ -115,13 +122,24 @@ impl Device {
             )));
         }
         let banks = mapping.geometry().banks as usize;
+        let leveling = StartGap::of(machine);
+        let forgets = leveling.as_ref().filter(|_| !machine.wear.registers_durable);
+        let residents = forgets.map(|regions| {
+            Residents::of(base.as_ref(), |media| {
+                let home = mapping.place(media);
+                let (region, number) = regions.number(home);
+                ((home.bank, region), number)
+            })
+        });
         Ok(Self {
             channels: machine.device.channels,
             banks_per_rank: machine.device.banks_per_rank,
             mapping,
-            leveling: StartGap::of(machine),
+            leveling,
+            residents,
             timing: Timing::new(&machine.device),
-            modules: Modules::of(machine, banks).map(Box::new),
+            modules: Modules::of(machine, banks, false).map(Box::new),
+            encrypts: false,
             dram: (machine.module.kind == ModuleKind::Dram).then(|| Box::new(Dram::new(machine))),
             image: Image::new(base, machine.engine.bytes),
             energy: Energy::new(&machine.device, layout.transfer_bytes()),
@@ -132,17 +150,35 @@ impl Device {
         })
     }
 
+    /// The same device; `encrypts`: its modules, which have done nothing yet, encrypt what goes to their media.
+    #[must_use]
+    pub fn encrypting(mut self, machine: &Machine, encrypts: bool) -> Self {
+        self.encrypts = encrypts;
+        self.modules = Modules::of(machine, self.banks.len(), encrypts).map(Box::new);
+        self
+    }
+
+    /// The lines that modules have in their buffers at `now` and not on their media, if modules encrypt and a power failure
+    /// does not take them.
+    pub fn buffered(&self, now: Ps) -> Vec<MediaLine> {
+        let modules = self.modules.as_ref().filter(|modules| self.encrypts && !modules.may_lose());
+        modules.map_or_else(Vec::new, |modules| modules.buffered(now))
+    }
+
     /// Bytes that programs can use on a device of `machine`.
     pub fn program_capacity_of(machine: &Machine) -> u64 {
         Geometry::of(machine).program_capacity()
     }
 
     /// Restarts the device after a power failure: every bank is free, no row is open, and the statistics start from
-    /// zero. The stored bytes are kept, and so are the registers of wear levelling.
+    /// zero. The stored bytes are kept, and so are the registers of wear levelling if they survive.
     pub fn power_cycle(&mut self, machine: &Machine) {
         self.timing = Timing::new(&machine.device);
-        self.modules = Modules::of(machine, self.banks.len()).map(Box::new);
+        self.modules = Modules::of(machine, self.banks.len(), self.encrypts).map(Box::new);
         self.dram = self.dram.is_some().then(|| Box::new(Dram::new(machine)));
+        if self.residents.is_some() {
+            self.leveling = StartGap::of(machine);
+        }
         self.banks.fill(Bank::default());
         self.reset_stats();
     }
@@ -328,7 +364,9 @@ impl Device {
     fn level(&mut self, now: Ps, media: MediaLine) {
         let Some(regions) = &mut self.leveling else { return };
         let home = self.mapping.place(media);
-        let Some(moved) = regions.wrote(home) else { return };
+        let moved = regions.wrote(home);
+        self.resides(media, moved.map(|Move { line: (region, number), .. }| ((home.bank, region), number)));
+        let Some(moved) = moved else { return };
         let [from, to] = [moved.from, moved.to].map(|place| self.mapping.location(place));
         let issued = self.timing.move_line(now, from, to);
         let bank = &mut self.banks[home.bank as usize];

@@ -40,6 +40,8 @@ impl Region {
 pub(super) struct Move {
     pub from: Place,
     pub to: Place,
+    /// The line: the number of its region in the bank, and its own number there.
+    pub line: (u64, u64),
 }
 
 /// The regions of a device.
@@ -118,7 +120,7 @@ impl StartGap {
             return None;
         }
         region.writes = 0;
-        let to = region.gap;
+        let (to, before) = (region.gap, region.start);
         if to == 0 {
             region.gap = self.lines;
             region.start = (region.start + 1) % self.lines;
@@ -126,8 +128,25 @@ impl StartGap {
             region.gap -= 1;
         }
         let from = region.gap;
+        // What lies behind the gap is one place further than its number and the start say.
+        let number = (from.min(self.lines - 1) + self.lines - before) % self.lines;
         let place = |slot| self.place_of(home.bank, at, slot);
-        Some(Move { from: place(from), to: place(to) })
+        Some(Move { from: place(from), to: place(to), line: (at, number) })
+    }
+
+    /// The lowest number in a region of a line that is not where it was at first; `None` if there is none.
+    pub fn first_moved(&self, (bank, region): (u64, u64)) -> Option<u64> {
+        match self.region(bank, region) {
+            Region { start: 0, gap, .. } => (gap < self.lines).then_some(gap),
+            _ => Some(0),
+        }
+    }
+
+    /// The number of the line in place `slot` of a region; `None`: it is the gap.
+    pub fn number_at(&self, (bank, region): (u64, u64), slot: u64) -> Option<u64> {
+        let Region { start, gap, .. } = self.region(bank, region);
+        let turned = slot - u64::from(slot > gap);
+        (slot != gap).then(|| (turned + self.lines - start) % self.lines)
     }
 
     fn region(&self, bank: u64, at: u64) -> Region {
@@ -172,12 +191,17 @@ mod tests {
                 homes.iter().enumerate().map(|(line, home)| (regions.place(*home), line)).collect();
             assert_eq!(cells.len(), homes.len(), "no two lines are at one place");
             for step in 0..3 * count {
-                let Move { from, to } = regions.wrote(homes[(step % count) as usize]).unwrap();
+                let Move { from, to, line: (at, number) } = regions.wrote(homes[(step % count) as usize]).unwrap();
                 let moved = cells.remove(&from).expect("what moves is a line");
+                assert_eq!(regions.number(homes[moved]), (at, number));
                 assert_eq!(cells.insert(to, moved), None, "it moves where nothing is");
                 if step % 17 == 0 {
                     let all = homes.iter().enumerate();
                     assert!(all.into_iter().all(|(line, home)| cells[&regions.place(*home)] == line), "step {step}");
+                    for slot in 0..count {
+                        let there = cells.get(&regions.place_of(1, 0, slot)).map(|line| regions.number(homes[*line]).1);
+                        assert_eq!(regions.number_at((1, 0), slot), there, "step {step}, place {slot}");
+                    }
                 }
             }
         }

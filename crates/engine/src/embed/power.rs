@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::kernel::{Ps, Slab};
 use crate::message::{BaseImage, Content, DevicePort, Line, LineBytes, MediaLine, MediaUnit, NoObserver};
 use crate::power::{PowerLoss, held};
-use crate::recovery::{Alarm, LineCodec, Work};
+use crate::recovery::{Alarm, HeldState, LineCodec, Work};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -68,7 +68,8 @@ impl Memory {
         let (drained, boot_writes, boot_work, alarm, global_counter, roots, mut stored) = {
             let media = system.device.image();
             let loss = PowerLoss::new(design, machine, codec);
-            let drained = loss.strike(held(system.controller.snapshot()), media);
+            let misread = system.device.misread();
+            let drained = loss.strike(HeldState { misread, ..held(system.controller.snapshot()) }, media);
             let mut boot = loss.boot(media, &drained.snapshot, NoObserver);
             boot.finish();
             let (boot_writes, boot_work) = (boot.writes(), boot.work());
@@ -162,7 +163,10 @@ mod tests {
     use crate::layout::TreePlace;
 
     fn memory(design: &str) -> Memory {
-        let (variant, machine, set) = (Variant::Hardened, Some("small"), &[]);
+        let (variant, set) = (Variant::Hardened, &[]);
+        // Modules are not on every machine.
+        let on_banks = design::find(design, variant).is_some_and(|design| design.modules.is_none());
+        let machine = on_banks.then_some("small");
         Memory::new(&Setup { design, variant, machine, set, seed: 5, on_channel: [None; 2] }).unwrap()
     }
 

@@ -2,13 +2,14 @@
 
 use super::global_counters::GlobalCounters;
 use super::line_counters::LineCounters;
+use super::page_modes::PagedCounters;
 use super::split_counters::SplitCounters;
 use super::wide_counters::WideCounters;
 use crate::config::{CounterOrganisation, Counters, Geometry, Integrity, MacPlacement, Machine};
 use crate::layout::{Coverage, MacLayout, MediaLayout, TreeShape};
 use crate::message::LINES_PER_PAGE;
 use crate::parts::{
-    CounterBank, CounterKind, CounterPart, CounterScheme, CounterStore, Design, Encryption, ReencryptedWords,
+    CounterBank, CounterKind, CounterPart, CounterScheme, CounterStore, Design, Encryption, PageModes, ReencryptedWords,
 };
 
 impl Encryption {
@@ -28,6 +29,9 @@ impl Encryption {
                 })
             }
             (CounterKind::Wide, _) => Box::new(WideCounters),
+            (CounterKind::Split, _) if self.pages != PageModes::Counters => {
+                Box::new(PagedCounters(SplitCounters::of(counters)))
+            }
             (CounterKind::Split, _) => Box::new(SplitCounters::of(counters).with_zeroing(self.zeroing)),
             (CounterKind::OfMachine | CounterKind::OwnOfMachine, _) if split_on_machine => {
                 Box::new(SplitCounters::of(counters).with_zeroing(self.zeroing))

@@ -14,6 +14,7 @@ pub mod low_bits;
 pub mod low_bits_blocks;
 pub mod macs;
 pub mod pads;
+pub mod page_modes;
 pub mod split_counters;
 pub mod table_contents;
 pub mod wide_counters;

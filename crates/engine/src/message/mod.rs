@@ -19,7 +19,7 @@ pub use address::{
 pub use event::{ControllerEvent, CoreEvent, Event};
 pub use observer::{Circuit, CounterCacheAct, NoObserver, Observer};
 pub use omission::{Omission, ProtocolStep};
-pub use on_chip::{DrainedWrite, OnChipLine};
+pub use on_chip::{DrainedWrite, Found, OnChipLine};
 pub use op::{COUNTER_WRITEBACK_BYTES, NO_SITE, Op, OpBuffer, OpSource, Site, UNKNOWN_VALUE, counter_writebacks};
 pub use port::{
     Access, CachePort, Content, DevicePort, FlushKind, Issued, Location, MediaOp, MemoryRequest, News, RowCommand,

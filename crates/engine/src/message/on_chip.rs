@@ -33,3 +33,16 @@ pub struct DrainedWrite {
     /// Whether the line is flagged as unencrypted.
     pub in_the_clear: bool,
 }
+
+/// What is where a line is looked for, if nobody knows any more where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// What this line holds.
+    Line(MediaLine),
+    /// What this line held before the run.
+    First(Line),
+    /// These bytes.
+    Bytes(LineBytes),
+    /// Nothing was written there.
+    Blank,
+}

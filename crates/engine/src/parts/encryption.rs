@@ -1,10 +1,11 @@
 //! Counter mode in the memory controller: which counter a line has, where counters are stored and how each becomes durable.
 
+use super::counters::{Counter, CounterPart};
+use super::direct::PageModes;
 use super::words::{ReencryptedWords, WordSource};
 use super::zeroing::Zeroing;
-use crate::config::Counters;
-use crate::layout::{CipherBlock, Coverage};
-use crate::message::{GroupMask, Line, LineBytes, xor};
+use crate::layout::CipherBlock;
+use crate::message::{Line, LineBytes, xor};
 use schemars::JsonSchema;
 use strum::{EnumProperty, IntoStaticStr, VariantArray};
 
@@ -27,6 +28,10 @@ pub enum EncryptionMode {
     /// from a new one.
     #[strum(props(paper = "IEEE 1619-2018, with the counters of Rogers et al., MICRO 2007"))]
     VersionedXts,
+    /// Every line is encrypted with AES-XTS by the module that stores it, between its buffer and its media. A data unit is a line of
+    /// the media, and its number is the tweak. There are no counters, and lines cross the bus in the clear.
+    #[strum(props(paper = "IEEE 1619-2018; Intel Optane persistent memory"))]
+    ModuleXts,
 }
 
 impl EncryptionMode {
@@ -37,22 +42,13 @@ impl EncryptionMode {
 
     /// Whether lines are encrypted with AES-XTS.
     pub fn is_direct(self) -> bool {
-        matches!(self, EncryptionMode::Xts | EncryptionMode::VersionedXts)
+        matches!(self, EncryptionMode::Xts | EncryptionMode::VersionedXts | EncryptionMode::ModuleXts)
     }
-}
 
-/// What distinguishes lines that are encrypted without counters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
-#[strum(serialize_all = "kebab-case")]
-#[schemars(rename_all = "kebab-case")]
-pub enum Tweak {
-    /// The number of the line, so that equal lines at different addresses differ.
-    #[default]
-    #[strum(props(paper = "IEEE 1619-2018, section 5.1"))]
-    Line,
-    /// Nothing: every line has the same tweak.
-    #[strum(props(paper = "seeded fault"))]
-    Constant,
+    /// Whether modules encrypt, and not the memory controller.
+    pub fn is_in_modules(self) -> bool {
+        self == EncryptionMode::ModuleXts
+    }
 }
 
 /// Which counter a line has.
@@ -83,86 +79,6 @@ pub enum CounterKind {
     OwnOfMachine,
 }
 
-/// Which counter a line has, and how counters are laid out in a 64-byte block.
-pub trait CounterScheme: Send + Sync {
-    /// How many lines share a block.
-    fn coverage(&self) -> Coverage;
-    /// Bytes of a line's counter, in blocks with a whole counter for each line.
-    fn counter_bytes(&self) -> usize {
-        8
-    }
-    /// Whether counters come from the global register, so that a write gets its counter without a block.
-    fn global(&self) -> bool;
-    /// The block before the run has written to it. Bit `i` of `populated` says that its line `i` holds data.
-    fn initial(&self, populated: GroupMask) -> LineBytes;
-    /// The counter of line `index` of the block.
-    fn counter(&self, block: &LineBytes, index: usize) -> Counter;
-    /// The next counter of line `index`: the one after its counter in `block`, or after `register` if counters are
-    /// global.
-    fn next(&self, block: &LineBytes, index: usize, register: u64) -> NextCounter;
-    /// Puts the counter of line `index` into the block. A minor counter must belong to the block's major counter.
-    fn set(&self, block: &mut LineBytes, index: usize, counter: Counter);
-    /// Handles an overflow: increments the major counter and, with [`MinorReset::AtOnce`], restarts all minor counters.
-    fn increment_major(&self, block: &mut LineBytes, reset: MinorReset);
-    /// The counter with which line `index` begins after an overflow.
-    fn restarted(&self, block: &LineBytes, index: usize) -> Counter {
-        Counter { minor: 0, ..self.counter(block, index) }
-    }
-    /// Puts it into the block, for a boot, which has no seeded faults.
-    fn restart_line(&self, block: &mut LineBytes, index: usize) {
-        let counter = self.restarted(block, index);
-        self.set(block, index, counter);
-    }
-    /// Whether a line with this counter reads as zeros, whatever lies in memory.
-    fn is_zero(&self, counter: Counter) -> bool {
-        counter == Counter::NEVER
-    }
-    /// The same of a line that has been written once, or its page shredded.
-    fn is_shredded(&self, counter: Counter) -> bool {
-        self.is_zero(counter) && counter != Counter::NEVER
-    }
-    /// Whether blocks can be [shredded](Self::shred).
-    fn shreds(&self) -> bool {
-        false
-    }
-    /// Makes all lines of the block read as zeros.
-    fn shred(&self, _block: &mut LineBytes) {
-        unreachable!("pages are filled with zeros by stores")
-    }
-}
-
-/// The counters of a design: a built-in kind, or a scheme written in Rust.
-#[derive(Clone, Copy)]
-pub enum CounterPart {
-    /// A kind that a design file can name.
-    Kind(CounterKind),
-    /// A scheme that the caller supplies; the function creates it for a machine's counter settings.
-    Custom(fn(&Counters) -> Box<dyn CounterScheme>),
-}
-
-/// The counter of one line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counter {
-    /// The counter that the lines of a block share. For a global counter, the value itself.
-    pub major: u64,
-    /// The line's own counter. For a global counter, zero.
-    pub minor: u16,
-}
-
-impl Counter {
-    /// The counter of a line that was never written.
-    pub const NEVER: Counter = Counter { major: 0, minor: 0 };
-}
-
-/// The counter of a line's next write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NextCounter {
-    /// The counter to use.
-    Is(Counter),
-    /// The line's minor counter would overflow: its page must be re-encrypted first.
-    Overflow,
-}
-
 /// What encrypts lines under counters: with one-time pads, unless it says otherwise.
 pub trait PadSource: Send + Sync {
     /// Whether lines are encrypted with pads.
@@ -172,6 +88,10 @@ pub trait PadSource: Send + Sync {
     /// What encrypts words, if a write does not encrypt all of a line anew.
     fn words(&self) -> Option<&dyn WordSource> {
         None
+    }
+    /// Whether a line with this counter is encrypted without a pad.
+    fn is_direct(&self, _counter: Counter) -> bool {
+        !self.makes_pads()
     }
     /// The pad of `line` under `counter`.
     fn pad(&self, line: Line, counter: Counter) -> LineBytes;
@@ -517,4 +437,6 @@ pub struct Encryption {
     pub words: ReencryptedWords,
     /// What fills a page with zeros.
     pub zeroing: Zeroing,
+    /// Which pages are encrypted without counters.
+    pub pages: PageModes,
 }

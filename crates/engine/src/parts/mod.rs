@@ -2,6 +2,8 @@
 //! queues and no bytes of their own.
 
 mod choice;
+mod counters;
+mod direct;
 mod encryption;
 mod hardware_log;
 mod integrity;
@@ -16,10 +18,12 @@ use strum::{EnumProperty, IntoStaticStr, VariantArray};
 pub use crate::layout::LogLayout;
 pub use crate::message::ProgramForm;
 pub use choice::Choice;
+pub use counters::{Counter, CounterPart, CounterScheme, NextCounter};
+pub use direct::{BufferSave, PageModes, Tweak};
 pub use encryption::{
-    Admit, AppendOrder, Counter, CounterBank, CounterCoalescing, CounterKind, CounterPart, CounterScheme, CounterStore,
-    CounterUpdate, Encryption, EncryptionMode, FeedbackSource, LineCipher, MinorReset, NextCounter, PadSource,
-    PairedLines, Tweak, WritePath, WriteQueues, WritebackOrder,
+    Admit, AppendOrder, CounterBank, CounterCoalescing, CounterKind, CounterStore, CounterUpdate, Encryption,
+    EncryptionMode, FeedbackSource, LineCipher, MinorReset, PadSource, PairedLines, WritePath, WriteQueues,
+    WritebackOrder,
 };
 pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder};
 pub use integrity::{
@@ -42,7 +46,7 @@ pub struct Promise {
     pub crash_consistent: Result<(), String>,
     /// Which lines in flight hold either their old or their new value after a crash.
     pub line_atomic: LineAtomicity,
-    /// Nothing leaves the chip in the clear, and no pad is used twice.
+    /// Nothing leaves the chip in the clear, or is stored in the clear if modules encrypt, and no pad is used twice.
     pub secret: bool,
 }
 
@@ -108,6 +112,8 @@ pub struct Design {
     pub encryption: Option<Encryption>,
     /// What the tweak of a line is, if lines are encrypted with AES-XTS. If they have counters as well, these are only versions.
     pub direct: Option<Tweak>,
+    /// What modules make of their buffers when power fails, if it is they that encrypt.
+    pub modules: Option<BufferSave>,
     /// The undo log that hardware writes; `None` if hardware keeps none.
     pub log: Option<HardwareLog>,
     /// How the integrity of memory is protected; `None` if it is not.

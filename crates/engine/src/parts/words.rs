@@ -1,6 +1,6 @@
 //! Lines of which a write encrypts only some words anew.
 
-use super::encryption::Counter;
+use super::counters::Counter;
 use crate::message::{Line, LineBytes};
 use schemars::JsonSchema;
 use strum::{EnumProperty, IntoStaticStr, VariantArray};

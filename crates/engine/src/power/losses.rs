@@ -30,6 +30,8 @@ impl<'a> Losses<'a> {
     /// What a power failure now leaves of `system`, which is the same system at each call.
     pub fn strike<O: Observer>(&mut self, system: &System<O>) -> Arc<Drained> {
         let mut held = held(system.controller.snapshot());
+        held.misread = system.device.misread();
+        held.buffered = system.device.buffered(system.queue.now());
         let image = &*system.device.survives();
         if self.loss.drain.is_none() {
             return Arc::new(self.loss.strike(held, image));

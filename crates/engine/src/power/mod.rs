@@ -4,7 +4,9 @@
 //! Fault model: power fails between two events. The battery supports what its model says (sepencr Table I), and every
 //! operation is checked against it. A design that needs more is stopped there; what has left until then stays.
 
+mod buffers;
 mod losses;
+mod misread;
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +19,7 @@ use crate::kernel::Ps;
 use crate::layout::{ShadowRegion, ShadowRegisters, SlotMetadata};
 use crate::message::{Content, DrainedWrite, Line, LineBytes, MediaLine, Observer, OnChipLine, xor};
 use crate::parts::{
-    Battery, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, MacSource, OnBattery, RecoveryStep,
+    Battery, BufferSave, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, MacSource, OnBattery, RecoveryStep,
     RegisterName,
 };
 use crate::recovery::{
@@ -64,6 +66,8 @@ pub struct Survival {
     pub table_root: bool,
     /// The lines on the chip with bits for what is newer there.
     pub bit_lines: bool,
+    /// Where wear levelling has put lines.
+    pub places: bool,
 }
 
 impl Survival {
@@ -80,6 +84,7 @@ impl Survival {
         root: true,
         table_root: true,
         bit_lines: true,
+        places: true,
     };
 
     /// Which registers of `design` survive on `machine`, and whether its queue does. Registers survive wherever the persistence
@@ -107,6 +112,7 @@ impl Survival {
             root: survives(RegisterName::IntegrityRoot),
             table_root: survives(RegisterName::TableRoot),
             bit_lines: survives(RegisterName::BitLines),
+            places: machine.wear.registers_durable,
         }
     }
 
@@ -155,6 +161,8 @@ pub struct Drained {
     /// What left the chip on battery in addition to the write pending queue, in order: dirty counter blocks, lines of MACs
     /// and nodes, then what the drain wrote.
     pub left: Vec<DrainedWrite>,
+    /// What reads as something else from then on, because nobody knows any more where it is.
+    pub misread: Vec<DrainedWrite>,
     /// What the battery did for that.
     pub work: Work,
     /// The operation that the battery does not support, if there was one.
@@ -191,6 +199,8 @@ pub struct PowerLoss<'a> {
     pub codec: Option<&'a dyn LineCodec>,
     /// The boot sequence.
     pub steps: &'a [RecoveryStep],
+    /// What modules make of their buffers, if they encrypt.
+    pub modules: Option<BufferSave>,
 }
 
 impl<'a> PowerLoss<'a> {
@@ -205,7 +215,13 @@ impl<'a> PowerLoss<'a> {
                 || design.minor_unit().is_some() && drain.is_some_and(|drain| !drain.encrypts()),
             codec,
             steps: &design.recovery,
+            modules: design.modules,
         }
+    }
+
+    /// Whether it leaves something else than the queue, the media and registers have.
+    pub fn leaves_more(&self) -> bool {
+        self.drain.is_some() || !self.survival.places || self.modules.is_some()
     }
 
     /// A boot from what a power loss has left: `snapshot`, and `media` below it. `observer` observes it.
@@ -217,7 +233,20 @@ impl<'a> PowerLoss<'a> {
     }
 
     /// Power is lost: `held` is what the machine holds, `media` the memory behind it.
-    pub fn strike(&self, held: HeldState, media: &dyn Media) -> Drained {
+    pub fn strike(&self, mut held: HeldState, media: &dyn Media) -> Drained {
+        let (misread, buffered) = (std::mem::take(&mut held.misread), std::mem::take(&mut held.buffered));
+        let mut drained = self.drain(held, media);
+        if let Some((save, codec)) = self.modules.zip(self.codec) {
+            buffers::save(&mut drained, &buffered, media, codec, save);
+        }
+        let instead = misread::found_instead(&misread, media, &drained.snapshot.wpq, self.codec);
+        drained.snapshot.wpq.extend(instead.iter().map(|write| (write.media, write.bytes)));
+        drained.misread = instead;
+        drained
+    }
+
+    /// What is left when the queue, and what leaves on battery, is on the media.
+    fn drain(&self, held: HeldState, media: &dyn Media) -> Drained {
         let Some(drain) = self.drain else {
             return Drained { snapshot: self.survival.keep(held), ..Drained::default() };
         };
@@ -238,7 +267,7 @@ impl<'a> PowerLoss<'a> {
             after.plain.sort_unstable();
         }
         after.wpq.extend(left.iter().map(|write| (write.media, write.bytes)));
-        Drained { snapshot: self.survival.keep(after), left, work, forbidden }
+        Drained { snapshot: self.survival.keep(after), left, work, forbidden, ..Drained::default() }
     }
 
     /// The pads under which `slots`, each with its line, would leave at the next loss of power if these registers were

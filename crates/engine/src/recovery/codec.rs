@@ -2,7 +2,7 @@
 
 use super::{IntegrityCodec, LineCodec, LogCodec, ReencryptionStatus};
 use crate::layout::{Coverage, LogRegion, ShadowRegion};
-use crate::message::{BaseImage, CounterBlock, Line, LineBytes, group_mask};
+use crate::message::{BaseImage, CounterBlock, Line, LineBytes, group_mask, xor};
 use crate::parts::{Counter, CounterScheme, FeedbackSource, MinorReset, NextCounter, PadSource, Stored};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -22,6 +22,8 @@ pub struct SchemeCodec {
     integrity: Option<IntegrityCodec>,
     /// Whether the bits of words survive, if lines have any.
     modified_survive: bool,
+    /// Whether a boot knows which lines are encrypted without a pad.
+    modes_known: bool,
 }
 
 impl SchemeCodec {
@@ -37,6 +39,7 @@ impl SchemeCodec {
             valid_flags: false,
             integrity: None,
             modified_survive: true,
+            modes_known: true,
         }
     }
 
@@ -60,9 +63,18 @@ impl SchemeCodec {
         Self { modified_survive: survive, ..self }
     }
 
+    /// `known`: whether a boot knows which lines are encrypted without a pad. If not, it takes none for one.
+    pub fn with_page_modes(self, known: bool) -> Self {
+        Self { modes_known: known, ..self }
+    }
+
     /// Adds MACs and, if it has one, the tree.
     pub fn with_integrity(self, integrity: IntegrityCodec) -> Self {
         Self { integrity: Some(integrity), ..self }
+    }
+
+    fn padded(&self, line: Line, counter: Counter, bytes: &LineBytes) -> LineBytes {
+        xor(bytes, &self.pads.pad(line, counter))
     }
 
     fn stored_counter(&self, line: Line, block: &LineBytes) -> Counter {
@@ -73,6 +85,10 @@ impl SchemeCodec {
 impl LineCodec for SchemeCodec {
     fn makes_pads(&self) -> bool {
         self.pads.makes_pads()
+    }
+
+    fn pads_line(&self, line: Line, block: &LineBytes) -> bool {
+        !self.pads.is_direct(self.stored_counter(line, block))
     }
 
     fn coverage(&self) -> Coverage {
@@ -99,7 +115,8 @@ impl LineCodec for SchemeCodec {
         }
         match self.pads.words() {
             Some(words) => words.read(line, counter, stored),
-            None => self.pads.decrypt(line, counter, &stored.bytes),
+            None if self.modes_known => self.pads.decrypt(line, counter, &stored.bytes),
+            None => self.padded(line, counter, &stored.bytes),
         }
     }
 
@@ -107,7 +124,8 @@ impl LineCodec for SchemeCodec {
         let counter = self.stored_counter(line, block);
         match self.pads.words() {
             Some(words) => words.whole(line, counter, plaintext),
-            None => Stored::whole(self.pads.encrypt(line, counter, plaintext)),
+            None if self.modes_known => Stored::whole(self.pads.encrypt(line, counter, plaintext)),
+            None => Stored::whole(self.padded(line, counter, plaintext)),
         }
     }
 

@@ -234,13 +234,16 @@ impl<'a> MediaWriter<'a> {
     /// The pads that the next write of `line` may be encrypted with; nothing is written. The first pad is for the case
     /// that this is the next write of all. A counter of the line's own allows no other pad. A global counter is incremented
     /// with every write of any line, so pad k, counted from 1, is for the case that k - 1 writes of other lines come
-    /// first, and the sequence is endless. There are no pads for memory that is encrypted without, if a page would be
+    /// first, and the sequence is endless. There are no pads for lines that are encrypted without, if a page would be
     /// re-encrypted first, and for lines without a counter.
     pub fn next_pads(&self, line: Line) -> impl Iterator<Item = LineBytes> + use<'a> {
         let codec = self.codec.filter(|codec| codec.makes_pads() && !outside_counters(line, *codec));
         let mut next = codec.map(|codec| (codec, self.block(line, codec), self.register));
         std::iter::from_fn(move || {
             let (codec, block, register) = next.as_mut()?;
+            if !codec.pads_line(line, block) {
+                return None;
+            }
             let given_out = *register;
             let pad = codec.increment(line, block, register).then(|| codec.encrypt(line, &[0; 64], block).bytes);
             if *register == given_out {

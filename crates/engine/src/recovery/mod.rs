@@ -49,6 +49,10 @@ pub trait LineCodec: Sync {
     fn makes_pads(&self) -> bool {
         self.has_counters()
     }
+    /// Whether `line` is encrypted with a pad, if its counter is the one in `block`.
+    fn pads_line(&self, _line: Line, _block: &LineBytes) -> bool {
+        self.makes_pads()
+    }
     /// How many lines share a counter block.
     fn coverage(&self) -> Coverage;
     /// The contents of `block` if it was never stored: each populated line has been written once.

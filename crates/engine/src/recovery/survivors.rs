@@ -2,7 +2,7 @@
 
 use crate::layout::{LogSnapshot, ShadowRegisters, TreePlace};
 use crate::message::{
-    Content, CounterBlock, CounterGroup, GroupMask, Line, LineBytes, MediaLine, MediaUnit, OnChipLine,
+    Content, CounterBlock, CounterGroup, Found, GroupMask, Line, LineBytes, MediaLine, MediaUnit, OnChipLine,
 };
 use rustc_hash::FxHashMap;
 
@@ -122,6 +122,10 @@ pub struct HeldState {
     pub table_root: Option<LineBytes>,
     /// The lines on the chip with bits for what is newer there than in memory.
     pub bit_lines: Vec<(MediaLine, LineBytes)>,
+    /// The lines that read as something else once wear levelling has lost its registers, with what that is.
+    pub misread: Vec<(MediaLine, Found)>,
+    /// The lines that modules which encrypt have in their buffers and not on their media.
+    pub buffered: Vec<MediaLine>,
 }
 
 /// The media with everything that was written since.

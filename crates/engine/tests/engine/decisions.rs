@@ -1,7 +1,7 @@
 //! Decisions that papers leave open, each set to what no preset has: every design accepts it in both readings, runs and
 //! says the same with and without bytes; what promises to survive a power failure does; and each does what it is for.
 
-use super::common::judge::{assert_holds, crash, everywhere, readings, scheduled};
+use super::common::judge::{assert_holds, crash, everywhere, readings, scheduled, suited};
 use super::common::{Full, LATE, Times, line, queue_of, run, times};
 use counterpoint_engine::config::{self, AesHold, AesOccupancy, CounterAtomicOrder, Machine, Variant};
 use counterpoint_engine::message::{NoObserver, ProgramForm};
@@ -38,7 +38,8 @@ fn together() -> Vec<&'static str> {
 }
 
 fn reports(requests: &[Value]) -> Vec<Value> {
-    let batch = json!({"runs": requests}).to_string();
+    let suited: Vec<Value> = requests.iter().cloned().map(suited).collect();
+    let batch = json!({"runs": suited}).to_string();
     let answer = api::run_many(&batch, 0, &|_, _| {}, &Arc::default()).unwrap();
     let answer: Value = serde_json::from_str(&answer).unwrap();
     answer["results"].as_array().unwrap().clone()

@@ -88,7 +88,7 @@ fn parts_add_up_and_are_there_where_they_mean_something() {
         .map(|design| {
             let mut request = request(&design.name, 2, &small);
             request["variant"] = json!(design.variant.name());
-            request
+            super::common::judge::suited(request)
         })
         .collect();
     for (design, report) in designs().zip(run(&requests)) {

@@ -3,7 +3,7 @@
 
 use counterpoint_engine::Source;
 use counterpoint_engine::audit::Rule;
-use counterpoint_engine::config::{self, RunConfig, Variant};
+use counterpoint_engine::config::{self, Machine, RunConfig, Variant};
 use counterpoint_engine::crash::{AttackPlan, CrashPlan, CrashReport, Exploration};
 use counterpoint_engine::design::faults::Fault;
 use counterpoint_engine::parts::Design;
@@ -60,6 +60,10 @@ const NO_OVERFLOW: &[&str] = &["counters.minor_bits=7"];
 const COUNTERS_STAY: &[&str] = &["counters.minor_bits=7", "controller.counter_cache_size=4KiB"];
 const NO_STOP_LOSS: &[&str] = &["integrity.stop_loss=1", "controller.counter_cache_size=4KiB"];
 const FOUR_CIRCUITS: &[&str] = &["controller.aes_units=4", "counters.minor_bits=7"];
+/// Regions of 64 lines, whose gap moves often.
+const LEVELLED: &[&str] = &["wear.leveling=start-gap", "wear.gap_interval=3", "wear.regions_per_bank=65536"];
+/// Modules with a buffer of two media lines.
+const MODULES: &[&str] = &["module.kind=buffered", "controller.policy=continuous", "module.buffer=512B"];
 const EARLY_OVERFLOW: &[&str] = &["counters.minor_bits=1"];
 /// Counter blocks that cover two pages, and a quarter of one.
 const TWO_PAGES: &[&str] = &["counters.block_lines=128"];
@@ -76,6 +80,14 @@ const ROWS: &[Row] = &[
     with(row(Fault::CwrAddressCheck, "secpm", "array", LOST), NO_OVERFLOW),
     row(Fault::CwrAddressCheck, "secpm", "btree", LOST),
     row(Fault::Tweak, "xts", "array", TWICE),
+    with(row(Fault::BufferEncryption, "optane-xts", "array", CLEAR), MODULES),
+    with(row(Fault::BufferEncryption, "optane-xts", "btree", CLEAR), MODULES),
+    with(row(Fault::Tweak, "optane-xts", "array", TWICE), MODULES),
+    row(Fault::PageModes, "hot-xts", "array", LOST),
+    row(Fault::PageModes, "hot-xts", "btree", LOST),
+    row(Fault::ReencryptionStatus, "hot-xts", "array", LOST),
+    row(Fault::OldMinors, "hot-xts", "array", LOST),
+    row(Fault::DoneBitWithPair, "hot-xts", "array", LOST),
     with(row(Fault::ModifiedBits, "deuce", "array", LOST), NO_OVERFLOW),
     with(row(Fault::LeadingCounter, "deuce", "array", REUSED), NO_OVERFLOW),
     row(Fault::ReencryptionStatus, "secpm", "array", LOST),
@@ -171,16 +183,26 @@ const ROWS: &[Row] = &[
     row(Fault::BitLines, "star", "array", REFUSED),
     row(Fault::ShadowEntry, "anubis-asit", "array", REFUSED),
     row(Fault::RecoverCounters, "osiris", "array", REFUSED),
+    with(row(Fault::GapRegisters, "unencrypted", "array", LOST), LEVELLED),
+    with(row(Fault::GapRegisters, "secpm", "hash", LOST), LEVELLED),
+    with(row(Fault::GapRegisters, "xts", "btree", LOST), LEVELLED),
+    with(row(Fault::GapRegisters, "co-located", "array", LOST), LEVELLED),
+    with(row(Fault::GapRegisters, "eadr-cme", "array", LOST), LEVELLED),
+    with(row(Fault::GapRegisters, "rebuild", "array", REFUSED), LEVELLED),
 ];
 
-fn judge(design: &Design, row: &Row, fault: Option<Fault>) -> CrashReport {
+fn machine(row: &Row) -> Machine {
     let sets: Vec<String> = row.sets.iter().map(|set| (*set).to_owned()).collect();
+    config::load_machine("small", &sets).unwrap()
+}
+
+fn judge((design, machine): (&Design, Machine), row: &Row, fault: Option<Fault>) -> CrashReport {
     let config = RunConfig {
         variant: design.variant,
         tx_size: 128,
         transactions: row.transactions,
         footprint: 16 << 10,
-        ..RunConfig::new(&design.name, row.workload, config::load_machine("small", &sets).unwrap())
+        ..RunConfig::new(&design.name, row.workload, machine)
     };
     config::validate_run(&config).unwrap();
     let source = Source::open(&config, design.form, 32 << 20, &Arc::default()).unwrap();
@@ -203,7 +225,7 @@ fn run_of(row: &Row) -> (&str, &str, &[&str], u64, u32, bool) {
 
 /// What the exploration without a fault finds in the run of a row, if anything.
 fn alarm(row: &Row) -> Option<String> {
-    let report = judge(&design::find(row.design, Variant::Hardened).unwrap(), row, None);
+    let report = judge((&design::find(row.design, Variant::Hardened).unwrap(), machine(row)), row, None);
     let told = || format!("intact, {:?} {:?}", report.violations.first(), report.internal_errors.first());
     (!report.holds()).then(|| format!("{:?}: {}", run_of(row), told()))
 }
@@ -212,11 +234,12 @@ fn alarm(row: &Row) -> Option<String> {
 fn weakness(row: &Row) -> Option<String> {
     let of = format!("{} on {} and {}, nested {}", row.fault.name(), row.design, row.workload, row.nested);
     let intact = design::find(row.design, Variant::Hardened).unwrap();
-    let broken = match row.fault.apply(&intact) {
+    let mut machine = machine(row);
+    let broken = match row.fault.apply_on(intact, &mut machine) {
         Ok(broken) => broken,
         Err(error) => return Some(format!("{of}: {}", error.0)),
     };
-    let report = judge(&broken, row, Some(row.fault));
+    let report = judge((&broken, machine), row, Some(row.fault));
     if !report.internal_errors.is_empty() {
         return Some(format!("{of}: {} errors, {}", report.internal_errors.len(), report.internal_errors[0]));
     }
@@ -254,10 +277,10 @@ fn stamp_of_one_bit_fails_when_recovery_is_cut_short_twice() {
     let of = |nested| again(row(Fault::EpochBits, "sepencr", "array", LOST), nested);
     let broken = Fault::EpochBits.apply(&design::find("sepencr", Variant::Hardened).unwrap()).unwrap();
     for nested in [0, 1] {
-        let report = judge(&broken, &of(nested), Some(Fault::EpochBits));
+        let report = judge((&broken, machine(&of(nested))), &of(nested), Some(Fault::EpochBits));
         assert!(report.holds(), "depth {nested}: {:?}", report.violations.first());
     }
-    let report = judge(&broken, &of(2), Some(Fault::EpochBits));
+    let report = judge((&broken, machine(&of(2))), &of(2), Some(Fault::EpochBits));
     let first = &report.violations[0];
     let events = &first.violation.nested_events;
     assert_eq!((events.len(), first.nested_event()), (2, Some(events[0])));

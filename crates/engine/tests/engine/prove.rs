@@ -1,7 +1,7 @@
 //! Proofs over all small programs, against an enumeration that knows neither symmetry nor pruning, and against what is known
 //! of designs and of their faults.
 
-use super::common::judge::{count, crash, with};
+use super::common::judge::{count, crash, suited, with};
 use counterpoint_engine::api::{self, Error};
 use counterpoint_engine::config::Variant;
 use counterpoint_engine::design;
@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub(super) fn prove(request: &Value) -> Value {
-    let report = api::prove(&request.to_string(), &|_, _| {}, &Arc::default());
+    let suited = suited(request.clone());
+    let report = api::prove(&suited.to_string(), &|_, _| {}, &Arc::default());
     let report = report.unwrap_or_else(|error| panic!("{request}: {error}"));
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["internal_errors"], json!([]), "{request}");

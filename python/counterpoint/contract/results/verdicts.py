@@ -519,11 +519,13 @@ class Watched:
     Attributes:
         blocks: blocks of 16 bytes of data lines that crossed the bus.
         repeated: those whose bytes had crossed it before at the same address.
+        stored: whether these are the blocks that modules stored, because they encrypt and the bus has plaintext.
         example: the first of them, if there is one.
     """
 
     blocks: int
     repeated: int
+    stored: bool
     example: AttackExample | None
 
 
@@ -584,6 +586,8 @@ class Crash(behaviour.Crash):
         assumed: what was assumed of a recorded program that its trace does not say; None if nothing was.
         lacks: what the trace of a recorded program lacks of what it did, in sentences; empty for a workload.
         secret: whether the design promises secrecy, so that leaks were checked.
+        bus_in_the_clear: whether lines cross the bus in the clear, because modules encrypt: leaks were checked, and
+            watched, in what is stored.
         interrupted: whether the user interrupted the exploration or the analysis after it: the report covers what was
             finished.
         out_of_time: whether the time budget ended the exploration, or the analysis after it.
@@ -626,6 +630,7 @@ class Crash(behaviour.Crash):
     assumed: str | None
     lacks: tuple[str, ...]
     secret: bool
+    bus_in_the_clear: bool
     interrupted: bool
     out_of_time: bool
     violations: tuple[Violation, ...]

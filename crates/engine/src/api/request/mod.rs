@@ -61,11 +61,11 @@ impl Common {
     ) -> Result<(RunConfig, Design), ConfigError> {
         let Setting { variant, machine, set } = &self.setting;
         let variant = variant.unwrap_or_default();
-        let OnMachine { design, machine, set_by_design, .. } =
+        let OnMachine { design, mut machine, set_by_design, .. } =
             design::load_on(&self.design, variant, machine.as_deref(), set)?;
         // A design that does not allow crashes is refused later, for that reason.
         let design = match fault {
-            Some(fault) if design.promise.crash_consistent.is_ok() => fault.apply(&design)?,
+            Some(fault) if design.promise.crash_consistent.is_ok() => fault.apply_on(design, &mut machine)?,
             _ => design,
         };
         let transactions = self.transactions.unwrap_or(defaults.transactions);

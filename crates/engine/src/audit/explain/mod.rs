@@ -48,7 +48,7 @@ fn own_place(lines: &Lines, durable: &Durable, id: Id) -> String {
         return "It left unencrypted on battery, but with the wrong contents.".into();
     }
     let persisted = match record.durable.persisted_at {
-        _ if record.durable.left.is_some() => "Its data left for its own address on battery".into(),
+        _ if record.durable.left.is_some() => "What the power failure has put at its address is read".into(),
         Some(event) => format!("Its data last entered the persistence domain in event {event}"),
         None => "Its data never entered the persistence domain during the run".into(),
     };

@@ -31,6 +31,7 @@ fn another(path: &str) -> &str {
         | "controller.counters_overtake"
         | "controller.counter_wpq_merging"
         | "module.buffer_durable"
+        | "wear.registers_durable"
         | "l1.shared"
         | "l3.shared" => "false",
         "engine.check_loads"
@@ -100,6 +101,7 @@ fn needs(path: &str) -> Option<&'static str> {
         "controller.write_acknowledged" => Some("controller.wpq_issue_when_idle=true"),
         "integrity.mac_placement" => Some("integrity.mac_bits=56"),
         "link.kind" => Some("module.kind=buffered"),
+        "wear.registers_durable" => Some("wear.leveling=start-gap"),
         _ => None,
     }
 }

@@ -64,6 +64,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             self.memory.reads[slot].pads = 1 + u8::from(!words.begins_epoch(counter));
         }
         self.memory.reads[slot].tweak_at = self.engine.tweak.filter(|_| !blank).map(|tweak| self.memory.now() + tweak);
+        if self.engine.paged && !blank {
+            let direct = self.engine.pads.is_direct(self.counter_for_read(line, origin));
+            self.memory.reads[slot].direct_from = direct.then(|| self.memory.now() + self.engine.tweak_latency);
+        }
         if !blank && queued.is_none() && self.engine.integrity.is_some() {
             self.check_read(slot);
         }
@@ -177,6 +181,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             self.memory.finish_read_if_known(slot);
         } else if self.engine.tweak.is_some() {
             // It is decrypted without its counter, which only its MAC needs.
+            self.memory.finish_read_if_known(slot);
+        } else if let Some(tweak) = read.direct_from {
+            // Only now is it known that it has no pad; its tweak has been made during the access.
+            read.tweak_at = Some(tweak.max(known));
             self.memory.finish_read_if_known(slot);
         } else if self.engine.circuits.are_shared() {
             self.memory.queue.schedule(known, ControllerEvent::ReadRequestsCircuit { slot });

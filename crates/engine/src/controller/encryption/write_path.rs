@@ -155,13 +155,15 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let Some(Incremented { counter, block, renews }) = incremented else { return };
         self.memory.writes[slot].counter = counter;
         let pads = self.pads_of_write(slot);
-        self.occupy_circuit(slot, self.engine.tweak.unwrap_or(0) + self.engine.circuits.pads(pads), pads);
+        self.occupy_circuit(slot, self.engine.before(counter) + self.engine.circuits.pads(pads), pads);
+        let counts = renews || self.engine.counters.scheme.counts(counter);
         let write = &mut self.memory.writes[slot];
         write.block = block;
         write.renews = renews;
+        // Without a counter of its own, nothing of the block has changed.
         write.counter_admitted =
-            defers || matches!(at_encrypted, Admit::Unready | Admit::DataThenCounter | Admit::Inline);
-        write.owes_counter = at_bump == Admit::Counter;
+            !counts || defers || matches!(at_encrypted, Admit::Unready | Admit::DataThenCounter | Admit::Inline);
+        write.owes_counter = counts && at_bump == Admit::Counter;
         if write.owes_counter {
             self.memory.admission.claim(slot);
         }
@@ -173,6 +175,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         let (circuit, entrance) = self.engine.circuits.occupy(slot);
         let increment = self.memory.writes.next_increment();
         let now = self.memory.now();
+        let before = self.engine.before(self.memory.writes[slot].counter);
         let write = &mut self.memory.writes[slot];
         write.stage = Stage::Encrypting;
         write.increment = increment;
@@ -180,7 +183,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
         self.memory.observer.pad(write.line, Circuit::Write(circuit), now, now + latency);
         self.memory.queue.schedule(now + latency, ControllerEvent::PadReady { slot });
         if let Some(entrance) = entrance {
-            let entrance = self.engine.tweak.unwrap_or(0) + Ps::from(pads) * entrance;
+            let entrance = before + Ps::from(pads) * entrance;
             self.memory.queue.schedule(now + entrance, ControllerEvent::CircuitFree { circuit });
         }
     }

@@ -168,7 +168,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
             if !keeps_queue {
                 self.observer.persisted(now, media, bytes);
             }
-            self.observer.bus_write(now, media, bytes);
+            match self.banks.in_modules.as_ref().zip(media.as_line()).filter(|_| self.observer.listens()) {
+                Some((cipher, line)) => self.observer.bus_write(now, media, &cipher.decrypt(line, bytes)),
+                None => self.observer.bus_write(now, media, bytes),
+            }
             self.device.store(media, bytes);
             let held = if may_lose { self.device.instead(media) } else { None };
             if let Some(held) = held.filter(|_| !(newer && keeps_queue) || media.is_counter()) {

@@ -82,6 +82,7 @@ impl Reads {
             data_at: None,
             pad_at: None,
             tweak_at: None,
+            direct_from: None,
             counter_at: None,
             mac_at: None,
             pads: 1,

@@ -8,7 +8,7 @@ use super::wpq::Wpq;
 use crate::config::{Machine, WriteAcknowledged};
 use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
 use crate::message::{ControllerEvent, DevicePort, Event, Issued, LINE_WORDS, Location, MediaOp, Observer};
-use crate::parts::CounterScheme;
+use crate::parts::{CounterScheme, LineCipher};
 use std::sync::Arc;
 
 /// A read that waits for its bank.
@@ -86,6 +86,8 @@ pub(in crate::controller) struct Banks {
     answer_latency: Ps,
     /// The scheme of the counters of which only those that changed are written; `None` if whole blocks are.
     pub counters_alone: Option<Arc<dyn CounterScheme>>,
+    /// What modules encrypt with, if they do: lines are queued as a power failure leaves them, and cross the bus in the clear.
+    pub in_modules: Option<Arc<dyn LineCipher>>,
 }
 
 impl Banks {
@@ -103,6 +105,7 @@ impl Banks {
             acknowledges_written: machine.controller.write_acknowledged == WriteAcknowledged::Written,
             answer_latency: ns_to_ps(machine.controller.answer_latency_ns),
             counters_alone: None,
+            in_modules: None,
         }
     }
 

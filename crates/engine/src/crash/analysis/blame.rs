@@ -56,7 +56,7 @@ pub fn blame(
         CrashPlan::At(_) => CrashPlan::All,
         plan => plan,
     };
-    let seeded = exploration.fault.is_some();
+    let seeded = exploration.fault.is_some_and(|fault| !fault.of_machine());
     let exploration = Exploration { plan, stop_at: Some(rule), fault: None, stages: false, ..*exploration };
     let mut inquiry = Inquiry { config, design, program, rule, exploration, explore, why: String::new() };
     let who = inquiry.who(seeded)?;

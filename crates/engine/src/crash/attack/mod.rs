@@ -25,6 +25,7 @@ use crate::audit::Auditor;
 use crate::kernel::{Random, workers};
 use crate::layout::{LogRegion, TreePlace};
 use crate::message::{BaseImage, Line, LineBytes, MediaLine, MediaUnit, NoObserver};
+use crate::parts::LineCipher;
 use crate::power::{PowerLoss, Survivors};
 use crate::recovery::{AdrSnapshot, Alarm, Boot, DirectCodec, LineCodec, Media};
 use choose::{Change, Choice, Reach};
@@ -139,6 +140,8 @@ pub struct Attacker {
     in_the_clear: Arc<DirectCodec>,
     /// The log that hardware keeps, if there is one.
     log: Option<LogRegion>,
+    /// What modules encrypt with, if they do: the attacker sees what they store, and not the bus.
+    modules: Option<Arc<dyn LineCipher>>,
     /// What the program has stored, as far as it has reached the controller.
     plaintext: Plaintext,
     seed: u64,
@@ -200,6 +203,7 @@ impl Attacker {
             versions: Versions::default(),
             in_the_clear: Arc::new(DirectCodec::in_the_clear(Arc::clone(&base))),
             log: None,
+            modules: None,
             plaintext: Plaintext::new(base),
             seed,
             plan,
@@ -223,6 +227,15 @@ impl Attacker {
         self
     }
 
+    /// `cipher`: what modules encrypt with, if they do.
+    pub fn with_modules(mut self, cipher: Option<Arc<dyn LineCipher>>) -> Self {
+        if cipher.is_some() {
+            self.versions.seen_in_modules();
+        }
+        self.modules = cipher;
+        self
+    }
+
     /// Whether the distinct state number `state`, from 1, is attacked.
     pub fn wants(&self, state: u64) -> bool {
         state.is_multiple_of(self.plan.every)
@@ -241,7 +254,8 @@ impl Attacker {
     /// Handles that `media` has crossed the bus.
     pub fn crossed(&mut self, media: MediaLine, bytes: &LineBytes) {
         let of_program = |line| self.log.is_none_or(|log| !log.holds_metadata(line));
-        self.versions.crossed(media, bytes, media.as_line().is_some_and(of_program));
+        let stored = self.modules.as_ref().zip(media.as_line()).map(|(cipher, line)| cipher.encrypt(line, bytes));
+        self.versions.crossed(media, stored.as_ref().unwrap_or(bytes), media.as_line().is_some_and(of_program));
     }
 
     /// Attacks what the power failure after the last event has left, once with each kind of change, what another power

@@ -82,6 +82,8 @@ pub struct Watched {
     pub blocks: u64,
     /// Those whose bytes had crossed it before at the same address.
     pub repeated: u64,
+    /// Whether these are the blocks that modules stored, because they encrypt and the bus has plaintext.
+    pub stored: bool,
     /// The first of them, if there is one.
     pub example: Option<AttackExample>,
 }
@@ -97,12 +99,13 @@ impl Watched {
                 media.as_line().map_or(0, |line| line.address())
             ),
         });
-        Self { blocks: repeats.blocks, repeated: repeats.repeated, example }
+        Self { blocks: repeats.blocks, repeated: repeats.repeated, stored: repeats.stored, example }
     }
 
     fn and(&mut self, other: Watched) {
         self.blocks += other.blocks;
         self.repeated += other.repeated;
+        self.stored |= other.stored;
         self.example = self.example.take().or(other.example);
     }
 }

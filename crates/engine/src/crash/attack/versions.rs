@@ -44,6 +44,8 @@ pub(super) struct Repeats {
     pub blocks: u64,
     /// Those whose bytes had crossed it before at the same address.
     pub repeated: u64,
+    /// Whether the attacker sees what modules store, and not the bus.
+    pub stored: bool,
     /// The first of them: its line, its number in the line, and the events of both versions.
     pub first: Option<(MediaLine, u8, [u64; 2])>,
 }
@@ -97,6 +99,11 @@ impl Versions {
                 }
             }
         }
+    }
+
+    /// The attacker sees what modules store, and not the bus.
+    pub fn seen_in_modules(&mut self) {
+        self.repeated.stored = true;
     }
 
     /// What a watcher of the bus has seen again.

@@ -249,6 +249,7 @@ impl<'a> Explorer<'a> {
         }
         let status = drained.snapshot.status.map(|status| (status.group, status.old_major, status.done));
         self.auditor.reencryption_left(status);
+        self.auditor.misread(&drained.misread);
         self.auditor.power_lost(&drained.left, &drained.snapshot.registers);
         if std::mem::take(&mut self.wants.power_loss) {
             self.judge_point();

@@ -74,6 +74,8 @@ pub struct CrashRun {
     pub exercised: Exercised,
     /// Whether the design encrypts, so that leaks are checked.
     pub secret: bool,
+    /// Whether lines cross the bus in the clear, because modules encrypt.
+    pub bus_in_the_clear: bool,
     /// Whether the user interrupted the exploration.
     pub interrupted: bool,
     /// Wall-clock seconds of the exploration.
@@ -359,6 +361,8 @@ pub struct CrashReport {
     pub trace_lacks: Vec<String>,
     /// Whether the design promises secrecy, so that leaks were checked.
     pub secret: bool,
+    /// Whether lines cross the bus in the clear, because modules encrypt: leaks were checked, and watched, in what is stored.
+    pub bus_in_the_clear: bool,
     /// Whether the user interrupted the exploration or the analysis after it: the report covers what was finished.
     pub interrupted: bool,
     /// Whether the time budget ended the exploration, or the analysis after it.
@@ -437,6 +441,7 @@ impl CrashReport {
             assumed: None,
             trace_lacks: Vec::new(),
             secret: run.secret,
+            bus_in_the_clear: run.bus_in_the_clear,
             interrupted: run.interrupted,
             out_of_time: false,
             unjudged: findings.unjudged,

@@ -29,7 +29,11 @@ struct Run {
 
 impl Run {
     fn new(design: Design, workload: &str, transactions: u64, sets: &[&str]) -> Self {
-        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let modules: &[&str] = match design.modules {
+            Some(_) => &["module.kind=buffered", "controller.policy=continuous"],
+            None => &[],
+        };
+        let sets: Vec<String> = sets.iter().chain(modules).map(|set| (*set).to_owned()).collect();
         let config = RunConfig {
             variant: design.variant,
             tx_size: 64,
@@ -59,7 +63,7 @@ impl Run {
         let codec = codec.as_deref();
         let loss = PowerLoss::new(&self.design, &self.config.machine, codec);
         let explorer = Explorer::new(auditor, CrashPlan::All, 0)
-            .drains(loss.drain.is_some())
+            .drains(loss.leaves_more())
             .verifies(codec.is_some_and(|codec| codec.integrity().is_some()))
             .nested(nested);
         let mut system = System::new(&self.config, &self.design, job, explorer).unwrap();

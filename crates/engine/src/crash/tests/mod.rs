@@ -29,6 +29,7 @@ pub(crate) fn survivors<'a>(machine: &'a Machine, snapshot: AdrSnapshot, steps: 
         boot_pads: false,
         codec: Some(&machine.codec),
         steps,
+        modules: None,
     };
     Survivors { drained: Arc::new(Drained { snapshot, ..Drained::default() }), media: machine, loss }
 }
@@ -45,6 +46,7 @@ fn run() -> CrashRun {
         schedule: Some(0),
         exercised: Exercised { evictions: 1, counter_misses: 2, wpq_full: 3, reencryptions: 4 },
         secret: true,
+        bus_in_the_clear: false,
         interrupted: false,
         seconds: 0.5,
     }

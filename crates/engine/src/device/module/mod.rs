@@ -22,6 +22,8 @@
 //! - The place of a line that leaves is free when the media begin to write it: they have it then.
 //! - Reads and writes of the media do not wait for each other. With 64 random bytes at a time, the read of the rest does not
 //!   show in what was measured: as many media lines a second are written as with 256 bytes (FAST 2020, Figure 5).
+//! - Modules that encrypt do so between buffer and media: what the media read is decrypted before the buffer has it, and what they
+//!   write is encrypted before they begin. The circuits take a media line at any time.
 //! - Turnarounds of the channel are not modelled, nor is the wear levelling of the module.
 
 mod buffer;
@@ -65,16 +67,19 @@ struct Times {
     read_interval: Ps,
     write_interval: Ps,
     translation: Ps,
+    /// What encrypting or decrypting a media line takes.
+    cipher: Ps,
 }
 
 impl Times {
-    fn of(module: &config::Module) -> Self {
+    fn of(module: &config::Module, encrypts: bool) -> Self {
         Self {
             buffer: ns_to_ps(module.buffer_ns),
             media_read: ns_to_ps(module.media_read_ns),
             read_interval: ns_to_ps(module.media_read_interval_ns),
             write_interval: ns_to_ps(module.media_write_interval_ns),
             translation: ns_to_ps(module.ait_miss_ns),
+            cipher: if encrypts { ns_to_ps(module.cipher_ns) } else { 0 },
         }
     }
 }
@@ -106,12 +111,12 @@ impl Media {
         let from = self.translated(at, line).max(self.free[0]);
         self.free[0] = from + self.times.read_interval;
         self.stats.media_reads += 1;
-        from + self.times.media_read
+        from + self.times.media_read + self.times.cipher
     }
 
     /// Writes `line`, all of which is known at `at`; returns when they begin to.
     fn write(&mut self, at: Ps, line: u64) -> Ps {
-        let from = self.translated(at, line).max(self.free[1]);
+        let from = self.translated(at + self.times.cipher, line).max(self.free[1]);
         self.free[1] = from + self.times.write_interval;
         self.stats.media_writes += 1;
         from
@@ -169,16 +174,19 @@ pub(super) struct Modules {
     sectors: u64,
     burst: Ps,
     unprogrammed: Option<Unprogrammed>,
+    /// Whether a power failure loses what is not programmed.
+    loses: bool,
 }
 
 impl Modules {
     /// The modules of `machine`, one for each of `banks` banks; `None` if its device has none.
-    pub fn of(machine: &Machine, banks: usize) -> Option<Self> {
+    /// `encrypts`: they encrypt what goes to their media.
+    pub fn of(machine: &Machine, banks: usize, encrypts: bool) -> Option<Self> {
         let config = &machine.module;
         if config.kind != ModuleKind::Buffered {
             return None;
         }
-        let times = Times::of(config);
+        let times = Times::of(config, encrypts);
         let media = Media {
             times,
             translation: Translation::new(config.ait_reach.0 / PAGE_BYTES),
@@ -191,11 +199,13 @@ impl Modules {
         let link = Link::of(&machine.link);
         let module = Module { channel: Channel::default(), link, buffer, arriving: Arriving::default(), media };
         let cycles = u64::from(machine.device.burst_cycles);
+        let loses = !config.buffer_durable || !machine.link.keeps_buffers();
         Some(Self {
             modules: vec![module; banks],
             sectors,
             burst: cycles * machine.device.interface_cycle_ps(),
-            unprogrammed: (!config.buffer_durable || !machine.link.keeps_buffers()).then(Unprogrammed::default),
+            unprogrammed: (loses || encrypts).then(Unprogrammed::default),
+            loses,
         })
     }
 
@@ -253,6 +263,10 @@ impl Modules {
         };
         if let (MediaOp::Write, Some(unprogrammed)) = (op, &mut self.unprogrammed) {
             unprogrammed.accepted(media, (module, line), end);
+            if !self.loses {
+                // Nobody waits for the media here.
+                unprogrammed.forget_ended(now);
+            }
         }
         Issued {
             command: now,
@@ -274,17 +288,24 @@ impl Modules {
 
     /// What a power failure leaves instead of the bytes that each of these lines has in the image.
     pub fn lost(&self) -> Vec<(MediaLine, Option<LineBytes>)> {
-        self.unprogrammed.as_ref().map_or_else(Vec::new, Unprogrammed::lost)
+        self.unprogrammed.as_ref().filter(|_| self.loses).map_or_else(Vec::new, Unprogrammed::lost)
+    }
+
+    /// The lines that buffers have at `now` and the media do not.
+    pub fn buffered(&self, now: Ps) -> Vec<MediaLine> {
+        let mut unprogrammed = self.unprogrammed.clone().unwrap_or_default();
+        unprogrammed.ended(now);
+        unprogrammed.lost().into_iter().map(|(media, _)| media).collect()
     }
 
     /// When a write of the media ends that a power failure must not come before, and that nobody has asked for.
     pub fn next_end(&mut self) -> Option<Ps> {
-        self.unprogrammed.as_mut()?.next_end()
+        self.unprogrammed.as_mut().filter(|_| self.loses)?.next_end()
     }
 
     /// What the media hold of `media`, if that is what a power failure leaves and not what is stored.
     pub fn instead(&self, media: MediaLine) -> Option<Option<&LineBytes>> {
-        self.unprogrammed.as_ref()?.instead(media)
+        self.unprogrammed.as_ref().filter(|_| self.loses)?.instead(media)
     }
 
     /// Ends the writes of the media that are over at `now`: see [`Unprogrammed::ended`].
@@ -294,6 +315,6 @@ impl Modules {
 
     /// Whether a power failure may leave less than the image has.
     pub fn may_lose(&self) -> bool {
-        self.unprogrammed.is_some()
+        self.loses
     }
 }

@@ -47,6 +47,32 @@ fn stats(device: &Device) -> ModuleStats {
     device.module_stats().unwrap()
 }
 
+/// Encryption is at the media: what the buffer answers does not wait for it.
+#[test]
+fn what_the_media_read_is_decrypted_and_what_they_write_is_encrypted() {
+    const CIPHER: Ps = 40_000;
+    let mut machine = machine();
+    machine.module.cipher_ns = 40.0;
+    let mut plain = device(&machine);
+    let mut device = device(&machine).encrypting(&machine, true);
+    let first = TRANSLATION + READ + BUFFER + BURST;
+    assert_eq!(read(&mut plain, 0, 0), first);
+    assert_eq!(read(&mut device, 0, 0), first + CIPHER);
+    let later = 1_000_000;
+    assert_eq!(read(&mut device, later, 1), later + BUFFER + BURST, "a hit");
+    // A whole media line leaves at once; the media begin to write it when it is encrypted.
+    let at = 2_000_000;
+    for number in 0..4 {
+        assert_eq!(write(&mut device, at, number), at + (number + 1) * BURST, "the buffer takes it as ever");
+    }
+    let end = at + 4 * BURST + CIPHER + WRITE_INTERVAL;
+    assert_eq!((device.buffered(end - 1).len(), device.buffered(end).len()), (0, 0), "nothing is stored yet");
+    for number in 0..4 {
+        device.store(MediaLine::data(Line(number)), &[1; 64]);
+    }
+    assert_eq!((device.buffered(end - 1).len(), device.buffered(end).len()), (4, 0));
+}
+
 #[test]
 fn a_read_brings_its_media_line_into_the_buffer() {
     let mut device = device(&machine());

@@ -1,4 +1,4 @@
-//! What a power failure takes from a buffer that is not in the persistence domain: every line that the buffer has accepted
+//! What a power failure takes from a buffer that is not in the persistence domain, or comes upon in one that is: every line that the buffer has accepted
 //! and that no write of the media, begun since, has programmed. Until then the media hold what was there before.
 
 use super::buffer::Leaving;
@@ -89,6 +89,12 @@ impl Unprogrammed {
         });
         ended.sort_unstable_by_key(|(media, _)| *media);
         ended
+    }
+
+    /// [`Unprogrammed::ended`] for someone who does not want to know.
+    pub fn forget_ended(&mut self, now: Ps) {
+        self.ends.clear();
+        self.ended(now);
     }
 
     /// Each line that a power failure takes back, with what is left of it.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Runs a crash exploration without shrinking and blame, and on one thread, because others run beside it, unless the request
 /// asks for them.
 pub fn crash(request: &Value) -> Value {
-    let request = &with(&json!({"shrink": false, "blame": false, "workers": 1}), request.clone());
+    let request = &suited(with(&json!({"shrink": false, "blame": false, "workers": 1}), request.clone()));
     let report = api::crash(&request.to_string(), &|_, _| {}, &Arc::default());
     let report = report.unwrap_or_else(|error| panic!("{request}: {error}"));
     serde_json::from_str(&report).unwrap()
@@ -18,10 +18,29 @@ pub fn crash(request: &Value) -> Value {
 
 /// The report of a run.
 pub fn run(request: &Value) -> Value {
-    let batch = json!({"runs": [request]}).to_string();
+    let batch = json!({"runs": [suited(request.clone())]}).to_string();
     let answer =
         api::run_many(&batch, 1, &|_, _| {}, &Arc::default()).unwrap_or_else(|error| panic!("{request}: {error}"));
     serde_json::from_str::<Value>(&answer).unwrap()["results"][0].clone()
+}
+
+/// Whether the design called `name` needs modules, which only some machines have.
+pub fn needs_modules(name: &str) -> bool {
+    design::find(name, Variant::Hardened).is_some_and(|design| design.modules.is_some())
+}
+
+/// `request` on a machine that has what its design needs, without values that do not go with modules.
+pub fn suited(mut request: Value) -> Value {
+    if !request["design"].as_str().is_some_and(needs_modules) || request["machine"] == "cxl-pm" {
+        return request;
+    }
+    request["machine"] = json!("optane");
+    if let Some(sets) = request.get_mut("set").and_then(Value::as_array_mut) {
+        let of_banks = ["controller.policy=", "controller.counter_write=", "device.", "wear.", "l1.", "l2.", "l3."];
+        let goes = |set: &Value| !of_banks.iter().any(|banks| set.as_str().is_some_and(|set| set.starts_with(banks)));
+        sets.retain(|set| goes(set) || set == "device.capacity=48MiB" || set == "device.channels=3");
+    }
+    request
 }
 
 pub fn refusal(request: &Value) -> String {

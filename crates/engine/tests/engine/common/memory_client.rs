@@ -13,7 +13,8 @@ pub const LINES: u64 = 3 * 64;
 
 pub fn memory(design: &str, variant: Variant, set: &[&str]) -> Memory {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
-    Memory::new(&Setup { design, variant, machine: Some("small"), set: &set, seed: 5, on_channel: [None; 2] }).unwrap()
+    let machine = Some(if super::judge::needs_modules(design) { "optane" } else { "small" });
+    Memory::new(&Setup { design, variant, machine, set: &set, seed: 5, on_channel: [None; 2] }).unwrap()
 }
 
 /// The designs that promise that acknowledged lines survive, and whose caches are not needed for that.

@@ -60,6 +60,7 @@ fn report(crash_points: u64, violations: Vec<ReportedViolation>) -> CrashReport 
         assumed: None,
         trace_lacks: Vec::new(),
         secret: true,
+        bus_in_the_clear: false,
         interrupted: false,
         out_of_time: false,
         unjudged: None,
