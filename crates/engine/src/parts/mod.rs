@@ -23,8 +23,8 @@ pub use encryption::{
 pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder};
 pub use integrity::{
     Counted, CounterVerification, GroupCommit, Integrity, IntegrityMode, LowBitsScheme, MacInputs, MacSource, MacWrite,
-    NodeMac, RootUpdate, ShadowTable, ShadowTree, TableScheme, Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence,
-    TreeRoots, TreeScheme, TreeUpdate,
+    NodeMac, PartialUpdates, RootUpdate, ShadowTable, ShadowTree, TableScheme, Tree, TreeLeaves, TreeNodes, TreeOrder,
+    TreePersistence, TreeRoots, TreeScheme, TreeUpdate,
 };
 pub use persistence::{
     Battery, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism, DrainParts,
