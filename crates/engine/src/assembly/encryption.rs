@@ -6,7 +6,9 @@ use crate::cipher::{FeedbackCipher, Keys, MacCipher, PadCipher, XtsCipher};
 use crate::config::{self, Geometry, Machine, ModuleKind};
 use crate::controller::{self, AcceptedParts, EncryptionParts, IntegrityParts, LogParts, TreeParts};
 use crate::kernel::{ConfigError, Random, ns_to_ps};
-use crate::layout::{LineTree, LogRegion, MediaLayout, MetadataShape, ShadowRegion, ShadowRegisters, TreeShape};
+use crate::layout::{
+    LineTree, LogRegion, MediaLayout, MetadataShape, ShadowRegion, ShadowRegisters, TreeShape, UpdateRing,
+};
 use crate::mechanism::bonsai_tree::BonsaiTree;
 use crate::mechanism::counter_tree::{CounterTree, Counting};
 use crate::mechanism::dual_counters::DualCounters;
@@ -21,8 +23,8 @@ use crate::message::{BaseImage, LINE_BYTES, LINES_PER_PAGE};
 use crate::parts::{
     Admit, Choice, Counter, CounterScheme, CounterUpdate, CounterVerification, Design, GroupCommit, HardwareLog,
     LineCipher, LogEncryption, LowBitsScheme, MacInputs, MacSource, MacWrite, MinorUnit, NodeMac, PadSource, PageModes,
-    PairedLines, ReencryptedWords, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme, Tree, TreeNodes,
-    TreeScheme, Tweak, WritePath,
+    PairedLines, PartialUpdates, ReencryptedWords, RootUpdate, ShadowIntegrity, ShadowTable, ShadowTree, TableScheme,
+    Tree, TreeNodes, TreeScheme, Tweak, WritePath,
 };
 use crate::recovery::{CountersInTable, DirectCodec, IntegrityCodec, LineCodec, SchemeCodec, TreeCodec};
 use std::sync::Arc;
@@ -160,7 +162,40 @@ fn integrity_parts(machine: &Machine, design: &Design, keys: &Keys, base: &dyn B
                 .then(|| Arc::new(LowBitsBlocks { cipher: MacCipher::new(&keys.tree), low }) as Arc<dyn LowBitsScheme>),
         }),
         shadow: shadow_tree(design, MacCipher::new(&keys.tree)),
+        ring: update_ring(machine, design),
     })
+}
+
+/// The ring of partial updates of `design`, if it has one.
+pub(crate) fn update_ring(machine: &Machine, design: &Design) -> Option<UpdateRing> {
+    let layout = design.media_layout(machine);
+    let updates = design.integrity.filter(|integrity| integrity.tree.is_some())?.updates;
+    (updates != PartialUpdates::None).then(|| UpdateRing {
+        lines: machine.integrity.update_ring.0 / LINE_BYTES,
+        on_chip: machine.integrity.update_lines as usize,
+        mac_bytes: layout.macs.filter(|macs| !macs.beside()).map_or(0, |macs| macs.bits as usize / 8),
+        split: layout.coverage.shares_major(),
+    })
+}
+
+/// Refuses a ring of partial updates that is no longer than what of it is on the chip, and a queue without room beside that.
+fn room_for_updates(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
+    let Some(UpdateRing { lines, on_chip, .. }) = update_ring(machine, design) else { return Ok(()) };
+    let (ring, update_lines) = (machine.integrity.update_ring, machine.integrity.update_lines);
+    let (entries, name) = (machine.controller.wpq_entries, &design.name);
+    if lines <= on_chip as u64 {
+        return Err(ConfigError(format!(
+            "integrity.update_ring = {ring} must have more lines than integrity.update_lines = {update_lines} for design '{name}', because \
+             these have places of their own in it"
+        )));
+    }
+    if entries > update_lines {
+        return Ok(());
+    }
+    Err(ConfigError(format!(
+        "controller.wpq_entries = {entries} must be more than integrity.update_lines = {update_lines} for design '{name}', because these \
+         are entries of the queue"
+    )))
 }
 
 /// The tree over the shadow cache of `design`, if there is one.
@@ -232,16 +267,10 @@ pub(super) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigErro
             parts.words.name()
         )));
     }
-    if parts.zeroing.shreds() && machine.counters.block_lines != LINES_PER_PAGE as u32 {
-        return Err(ConfigError(format!(
-            "design '{}' has zeroing = \"{}\", which needs counters.block_lines = {LINES_PER_PAGE}, because a page is shredded by one \
-             counter block",
-            design.name,
-            parts.zeroing.name()
-        )));
-    }
+    shreddable(machine, design)?;
     room_for_group(machine, design)?;
     room_for_acceptance(machine, design)?;
+    room_for_updates(machine, design)?;
     room_in_nodes(machine, design)?;
     let log_path = design.log.and_then(|log| match log.encryption {
         LogEncryption::Counter { write_path } => Some(write_path),
@@ -250,6 +279,24 @@ pub(super) fn check(machine: &Machine, design: &Design) -> Result<(), ConfigErro
     let mut paths =
         [Some(parts.write_path), log_path].into_iter().flatten().filter(|path| path.admits_incremented_block());
     paths.try_for_each(|path| increment_leaves_block(design, scheme.as_ref(), parts.update, path))
+}
+
+/// Refuses counters of `machine` with which `design` cannot shred pages, if it does.
+fn shreddable(machine: &Machine, design: &Design) -> Result<(), ConfigError> {
+    let counters = &machine.counters;
+    let (needed, because) = if !design.shreds_pages() {
+        return Ok(());
+    } else if counters.block_lines != LINES_PER_PAGE as u32 {
+        (format!("counters.block_lines = {LINES_PER_PAGE}"), "a page is shredded by one counter block")
+    } else if counters.minor_bits < design.least_minor_bits() {
+        (
+            format!("counters.minor_bits from {} on", design.least_minor_bits()),
+            "the minor counter 0 is for lines of zeros, and a page that is encrypted anew begins with 1",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(ConfigError(format!("design '{}' shreds pages, which needs {needed}, because {because}", design.name)))
 }
 
 /// Refuses a design whose write with all that persists with it never finds room in the write pending queue.
@@ -355,6 +402,7 @@ fn integrity_of_boot(config: &config::Integrity, caches: MetadataShape, integrit
         mac_layout: integrity.mac_layout,
         tree,
         shadow: integrity.shadow,
+        ring: integrity.ring,
         stop_loss,
         known: ThreadLocal::new(),
     }

@@ -15,7 +15,9 @@ mod system;
 mod validate;
 mod warm;
 
-pub(crate) use encryption::{boot_codec, codec_of, data_unit, direct_key_bits, encryption_parts, line_cipher};
+pub(crate) use encryption::{
+    boot_codec, codec_of, data_unit, direct_key_bits, encryption_parts, line_cipher, update_ring,
+};
 pub(crate) use figures::Figures;
 pub use line_system::LineSystem;
 pub(crate) use line_system::controller;

@@ -163,8 +163,9 @@ impl Durable {
             }
             (unit, None) => {
                 self.hash ^= self.integrity.remove(&media).unwrap_or(0);
-                if let MediaUnit::Modified(line) = unit {
-                    self.modified(lines, line, 0);
+                match unit {
+                    MediaUnit::Modified(line) => self.modified(lines, line, 0),
+                    _ => self.recovered_otherwise(lines, media, &[0; 64]),
                 }
             }
         }
@@ -178,17 +179,18 @@ impl Durable {
         self.touch_line(lines, id);
     }
 
-    /// Handles that `media`, a line of bits on the chip, now has these bytes. It persists if such lines survive.
-    pub fn bit_line(&mut self, lines: &mut Lines, event: u64, media: MediaLine, bytes: &LineBytes) {
-        if self.recovered.bit_lines_survive() {
+    /// Handles that `media`, a line of bits or of partial updates on the chip, now has these bytes. It persists if such lines survive.
+    pub fn chip_line(&mut self, lines: &mut Lines, event: u64, media: MediaLine, bytes: &LineBytes) {
+        if self.recovered.chip_lines_survive() {
             self.persisted(lines, event, media, bytes);
         }
     }
 
-    /// If a boot recovers counters: the lines whose MACs are in `media`, and the blocks whose entry is or was there, may have
+    /// If a boot recovers counters: the lines whose MACs or partial updates are in `media`, and the blocks whose entry is or was there, may have
     /// others from now on.
     fn recovered_otherwise(&mut self, lines: &mut Lines, media: MediaLine, bytes: &LineBytes) {
-        for line in self.recovered.mac_persisted(media, bytes) {
+        let updated = self.recovered.updates_persisted(media, bytes);
+        for line in self.recovered.mac_persisted(media, bytes).chain(updated) {
             if let Some(id) = lines.find(line) {
                 self.touch_line(lines, id);
             }
@@ -224,14 +226,14 @@ impl Durable {
         largest
     }
 
-    /// The counter that a boot finds for the line of `id` by its MAC, if it does.
-    fn found_by_mac(&self, lines: &Lines, id: Id) -> Option<AuditedCounter> {
+    /// The counter that a boot finds for the line of `id` by its MAC or in the ring, if it does.
+    fn found_for_line(&self, lines: &Lines, id: Id) -> Option<AuditedCounter> {
         let record = lines.record(id);
         let stored = record.durable.stored.as_ref()?;
         let first = lines.cell(record.line).map_or(AuditedCounter::NEVER, |cell| cell.effective);
         let cipher = self.cipher.as_ref()?;
         let split = matches!(cipher.layout(), CounterLayout::Split { .. });
-        self.recovered.by_mac(record.line, cipher.coverage().block(record.line), stored, (first, split))
+        self.recovered.of_line(record.line, cipher.coverage().block(record.line), stored, (first, split))
     }
 
     /// Whether counters are only known after a boot has recovered them.
@@ -406,7 +408,7 @@ impl Durable {
                 _ => &self.cipher,
             };
             let plain = match cipher {
-                Some(cipher) => match self.found_by_mac(lines, id).zip(record.durable.stored.as_ref()) {
+                Some(cipher) => match self.found_for_line(lines, id).zip(record.durable.stored.as_ref()) {
                     Some((counter, stored)) => cipher.apply(record.line, counter, stored),
                     None => decode(cipher, lines, id, self.valid_flags),
                 },

@@ -158,6 +158,19 @@ pub enum CounterRecovery {
     },
     /// It restores counter blocks from a shadow table with their contents.
     Table,
+    /// It writes partial updates from a ring in memory to counter blocks.
+    Ring(RingFacts),
+}
+
+/// What an auditor must know of the ring of partial updates.
+#[derive(Clone, Copy, Debug)]
+pub struct RingFacts {
+    /// Lines of the ring.
+    pub lines: u64,
+    /// Bytes of the MAC in an update.
+    pub mac_bytes: usize,
+    /// Whether the lines on the chip survive a loss of power.
+    pub survive: bool,
 }
 
 /// What an auditor must know of a recovery that finds counters by trial.

@@ -43,6 +43,7 @@ mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
 mod transaction;
+mod updates;
 mod view;
 mod violation;
 mod word_pads;
@@ -50,7 +51,7 @@ mod word_pads;
 pub use boot::BootWatch;
 pub use facts::{
     AuditSetup, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, DrainFacts, LogFacts,
-    LowBitsFacts, ProgramFacts, TrialFacts, WordFacts,
+    LowBitsFacts, ProgramFacts, RingFacts, TrialFacts, WordFacts,
 };
 pub use ledger::{Ledger, TransactionRecord, ledger_channel};
 pub use line_record::LineView;

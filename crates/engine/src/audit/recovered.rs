@@ -1,11 +1,12 @@
 //! The auditor's own way to the counters that a boot recovers, because they were only in the counter cache: by trial against
-//! the MACs of lines, from the lowest bits beside those MACs, or from a shadow table.
+//! the MACs of lines, from the lowest bits beside those MACs, from a shadow table, or from a ring of partial updates.
 
 use super::counter::AuditedCounter;
 use super::facts::{CounterRecovery, LowBitsFacts};
 use super::listing::Listing;
 use super::mac::AuditedMacs;
 use super::shadow_table::AuditedTable;
+use super::updates::AuditedUpdates;
 use crate::layout::MacLayout;
 use crate::message::{CounterBlock, Line, LineBytes, MacBlock, MediaLine, MediaUnit};
 use rustc_hash::FxHashMap;
@@ -14,6 +15,7 @@ enum Way {
     Trial(AuditedMacs),
     LowBits(LowBitsFacts),
     Table(AuditedTable),
+    Ring { lines: u64, updates: AuditedUpdates },
 }
 
 /// How counters are recovered, and what has persisted that this needs.
@@ -34,6 +36,9 @@ impl Recovered {
             }
             CounterRecovery::LowBits { facts, bits } => (Some(Way::LowBits(*facts)), Some(Listing::of_bits(*bits))),
             CounterRecovery::Table => (Some(Way::Table(AuditedTable::default())), None),
+            CounterRecovery::Ring(facts) => {
+                (Some(Way::Ring { lines: facts.lines, updates: AuditedUpdates::new(*facts) }), None)
+            }
         };
         Self { way, listing, mac_lines: FxHashMap::default() }
     }
@@ -47,7 +52,17 @@ impl Recovered {
         match &self.way {
             Some(Way::Trial(macs)) => Some(macs.layout),
             Some(Way::LowBits(facts)) => Some(facts.layout),
-            Some(Way::Table(_)) | None => None,
+            Some(Way::Table(_) | Way::Ring { .. }) | None => None,
+        }
+    }
+
+    /// `media` has persisted. Returns the lines that may have other counters from now on because of partial updates.
+    pub fn updates_persisted(&mut self, media: MediaLine, bytes: &LineBytes) -> Vec<Line> {
+        match (media.unit(), &mut self.way) {
+            (MediaUnit::Table(number), Some(Way::Ring { lines, updates })) if number < *lines => {
+                updates.write(number, bytes)
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -73,8 +88,11 @@ impl Recovered {
         }
     }
 
-    /// Whether lines of bits on the chip survive a loss of power.
-    pub fn bit_lines_survive(&self) -> bool {
+    /// Whether lines of bits or of partial updates on the chip survive a loss of power.
+    pub fn chip_lines_survive(&self) -> bool {
+        if let Some(Way::Ring { updates, .. }) = &self.way {
+            return updates.lines_survive();
+        }
         self.listing.as_ref().is_some_and(Listing::lines_survive)
     }
 
@@ -86,9 +104,9 @@ impl Recovered {
         }
     }
 
-    /// The counter that a boot finds for `line` of `block`, which is stored as `ciphertext`, by its MAC, if the block says
-    /// `first`; `None` if it does not look there, or finds nothing. `split`: counters have minors.
-    pub fn by_mac(
+    /// The counter that a boot finds for `line` of `block`, which is stored as `ciphertext`, by its MAC or in the ring, if the
+    /// block says `first`; `None` if it does not look there, or finds nothing. `split`: counters have minors.
+    pub fn of_line(
         &self,
         line: Line,
         block: CounterBlock,
@@ -97,6 +115,9 @@ impl Recovered {
     ) -> Option<AuditedCounter> {
         if self.listing.as_ref().is_some_and(|listing| !listing.has(block)) {
             return None;
+        }
+        if let Some(Way::Ring { updates, .. }) = &self.way {
+            return updates.counter(line, first, split);
         }
         let layout = self.layout()?;
         let mac = layout.get(self.mac_lines.get(&layout.block(line))?, line);
@@ -110,7 +131,7 @@ impl Recovered {
                 let mut used = counters.filter(|counter| *counter != AuditedCounter::NEVER);
                 used.find(|counter| macs.of(line, ciphertext, *counter) == mac)
             }
-            Way::Table(_) => None,
+            Way::Table(_) | Way::Ring { .. } => None,
         }
     }
 }

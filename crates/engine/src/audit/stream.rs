@@ -71,9 +71,9 @@ impl Observer for Auditor {
         }
     }
 
-    fn bit_line(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
+    fn chip_line(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {
         let event = self.events + 1;
-        self.durable.bit_line(&mut self.lines, event, media, bytes);
+        self.durable.chip_line(&mut self.lines, event, media, bytes);
     }
 
     fn persisted(&mut self, _now: Ps, media: MediaLine, bytes: &LineBytes) {

@@ -52,6 +52,15 @@ pub struct Integrity {
     /// (STAR). A counter persists when they wrap.
     #[schemars(range(min = 1, max = 10), extend("x-because" = "a MAC of 64 bits leaves 10 beside its own 54"))]
     pub low_bits: u32,
+    /// Bytes of the ring in memory of partial updates of counter blocks and lines of MACs, in designs that have one (Thoth).
+    /// Decision.
+    #[schemars(range(min = 128, max = 33_554_432), extend(
+        "multipleOf" = 64, "x-because" = "the ring has two lines at least, and 24 bits of a counter tell what of it is newer"))]
+    pub update_ring: ByteSize,
+    /// Lines on the chip in which partial updates are combined before they go to the ring, in designs that have one (Thoth).
+    /// They are entries of the write pending queue that it does not have otherwise. Decision.
+    #[schemars(range(min = 1, max = 64), extend("x-because" = "they are entries of the write pending queue"))]
+    pub update_lines: u32,
 }
 
 /// Where the MACs of data lines are stored.

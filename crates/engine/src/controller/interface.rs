@@ -1,7 +1,7 @@
 //! The requests and answers of the controller, and what it is built from.
 
 use crate::kernel::{Ps, Queue, Random};
-use crate::layout::{LogRegion, LogSnapshot, MacLayout, TreePlace, TreeShape};
+use crate::layout::{LogRegion, LogSnapshot, MacLayout, TreePlace, TreeShape, UpdateRing};
 use crate::message::{CoreId, CounterBlock, CounterGroup, Event, GroupMask, Line, LineBytes, MediaLine, WriteToken};
 use crate::parts::{
     CounterScheme, Encryption, FeedbackSource, Integrity, LogChains, LogEncryption, LogOrder, LowBitsScheme, MacSource,
@@ -70,8 +70,8 @@ pub struct ControllerSnapshot {
     /// The register of the root of the tree over the shadow table, or over what is newer in the metadata caches, if there
     /// is one.
     pub table_root: Option<LineBytes>,
-    /// The lines on the chip with bits for what is newer there than in memory.
-    pub bit_lines: Vec<(MediaLine, LineBytes)>,
+    /// The lines on the chip with bits for what is newer there than in memory, or with partial updates.
+    pub chip_lines: Vec<(MediaLine, LineBytes)>,
 }
 
 /// Everything that encryption needs, built once from the design's parts.
@@ -117,6 +117,8 @@ pub struct IntegrityParts {
     pub tree: Option<TreeParts>,
     /// The tree over the shadow cache, if there is one. Only the battery and the boot use it.
     pub shadow: Option<ShadowTree>,
+    /// The ring of partial updates, if there is one.
+    pub ring: Option<UpdateRing>,
 }
 
 /// A tree over counter blocks.

@@ -66,8 +66,11 @@ impl Controller {
         let frees_at_issue = policy.conventions().writes_free_at_issue;
         let accepted = encryption.as_ref().and_then(|parts| parts.accepted.as_ref());
         let room = accepted.map_or(Room::data(config), |parts| Room::data(config).with_entries(parts.pads.len()));
-        let mut wpq = Wpq::new(room, separate.then(|| Room::counters(config)), banks, frees_at_issue);
         let integrity = encryption.as_ref().and_then(|encryption| encryption.integrity.as_ref());
+        // Lines in which partial updates are combined are entries of the queue.
+        let taken = integrity.and_then(|integrity| integrity.ring).map_or(0, |ring| ring.on_chip);
+        let room = if taken > 0 { room.with_entries(room.entries - taken) } else { room };
+        let mut wpq = Wpq::new(room, separate.then(|| Room::counters(config)), banks, frees_at_issue);
         wpq.registers = integrity.is_some_and(|integrity| integrity.parts.commit == GroupCommit::Registers);
         let check = integrity.map(|_| ReadCheck::new(&machine.integrity));
         let engine = encryption.map(|parts| EncryptionEngine::new(machine, parts, cores));
@@ -103,7 +106,7 @@ impl Controller {
     /// table or bits that say what is stale it stays empty, because these are told of each block that is brought.
     pub fn warm<D: DevicePort>(&mut self, device: &D, lines: impl Iterator<Item = Line>) {
         let Some(engine) = &self.engine else { return };
-        if engine.counters.store == CounterStore::Inline || engine.leaves_at_once() {
+        if engine.counters.store == CounterStore::Inline || engine.tells_what_is_cached() {
             return;
         }
         let view = View { writes: &self.writes, evictions: &self.admission.evictions, wpq: &self.banks.wpq, engine };
@@ -279,7 +282,7 @@ impl Controller {
             root: None,
             roots: Vec::new(),
             table_root: None,
-            bit_lines: Vec::new(),
+            chip_lines: Vec::new(),
         };
         if let Some(engine) = &self.engine {
             let counters = &engine.counters;
@@ -297,8 +300,7 @@ impl Controller {
             let forest = engine.integrity.as_ref().and_then(|integrity| integrity.forest.as_ref());
             snapshot.roots = forest.map_or(Vec::new(), |forest| forest.roots().collect());
             snapshot.table_root = engine.integrity.as_ref().and_then(Integrity::table_root);
-            let stale = engine.integrity.as_ref().and_then(|integrity| integrity.stale.as_ref());
-            snapshot.bit_lines = stale.map_or(Vec::new(), |stale| stale.lines().collect());
+            snapshot.chip_lines = engine.integrity.as_ref().map_or(Vec::new(), Integrity::chip_lines);
         }
         snapshot
     }

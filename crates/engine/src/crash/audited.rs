@@ -6,7 +6,7 @@ use crate::assembly::memory_map::shadow_region;
 use crate::assembly::{Job, codec_of, data_unit, direct_key_bits, encryption_parts};
 use crate::audit::{
     AuditSetup, Auditor, BitsFacts, CipherFacts, CounterLayout, CounterRecovery, DirectFacts, DrainFacts, Ledger,
-    LogFacts, LowBitsFacts, ProgramFacts, TrialFacts, WordFacts, ledger_channel,
+    LogFacts, LowBitsFacts, ProgramFacts, RingFacts, TrialFacts, WordFacts, ledger_channel,
 };
 use crate::cipher::Keys;
 use crate::config::RunConfig;
@@ -125,8 +125,10 @@ fn counter_recovery(
         let [blocks, nodes] = shape.map_or([0; 2], |shape| [shape.leaves(), shape.nodes_below_root()]);
         CounterRecovery::LowBits {
             facts: LowBitsFacts { layout, bits: config.machine.integrity.low_bits },
-            bits: BitsFacts { blocks, units: blocks + nodes, survive: survival.bit_lines },
+            bits: BitsFacts { blocks, units: blocks + nodes, survive: survival.chip_lines },
         }
+    } else if let Some(ring) = integrity.ring.filter(|_| has(RecoveryStep::ApplyUpdates)) {
+        CounterRecovery::Ring(RingFacts { lines: ring.lines, mac_bytes: ring.mac_bytes, survive: survival.chip_lines })
     } else if has(RecoveryStep::RecoverCounters) {
         trial(table.names_blocks().then_some(8))
     } else {

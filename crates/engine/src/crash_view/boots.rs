@@ -37,6 +37,7 @@ enum Kind {
     Restored,
     PadRenewed,
     CountersRecovered,
+    MacsRecovered,
     Written,
 }
 
@@ -68,7 +69,8 @@ impl Gathered {
             Kind::Undone => format!("{lines} restored from the hardware's log"),
             Kind::Encrypted => format!("{lines} encrypted that had left in the clear"),
             Kind::Restored => format!("{lines} restored from the shadow cache"),
-            Kind::CountersRecovered => format!("counters of {} blocks found by trial", self.count),
+            Kind::MacsRecovered => format!("{} lines of MACs recovered", self.count),
+            Kind::CountersRecovered => format!("counters of {} blocks recovered", self.count),
             Kind::PadRenewed => format!("{lines} of the caches put under pads of the new boot counter"),
             Kind::Written => format!("{lines} written by the program's recovery"),
         };
@@ -103,6 +105,7 @@ impl Gathered {
             BootStep::Restored { line, .. } => self.one(Kind::Restored, Some(line)),
             BootStep::ShadowConsumed => self.say("the shadow cache is marked as consumed".into()),
             BootStep::CachePadRenewed(_) => self.one(Kind::PadRenewed, None),
+            BootStep::MacsRecovered(_) => self.one(Kind::MacsRecovered, None),
             BootStep::CountersRecovered(_) => self.one(Kind::CountersRecovered, None),
             BootStep::TreeRebuilt => {
                 self.say("the integrity tree is computed, and its root is that of the register".into())

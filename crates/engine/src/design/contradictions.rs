@@ -4,8 +4,9 @@ use super::draft::Draft;
 use super::of_lines;
 use crate::parts::{
     Admit, CachePads, Choice, CounterKind, CounterStore, CounterUpdate, DomainReach, DrainPath, EncryptionMode,
-    GroupCommit, IntegrityMode, LogLayout, LogMode, NodeMac, ProgramForm, RestoreInto, ShadowSlots, ShadowTable,
-    StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeRoots, TreeUpdate, WritePath, WriteQueues,
+    GroupCommit, IntegrityMode, LogLayout, LogMode, MinorReset, NodeMac, ProgramForm, RestoreInto, ShadowSlots,
+    ShadowTable, StampSource, StepName, TreeLeaves, TreeNodes, TreePersistence, TreeRoots, TreeUpdate, WritePath,
+    WriteQueues,
 };
 
 /// The first contradiction among the parts of `draft`: a sentence that names both parts as a file states them.
@@ -63,7 +64,7 @@ fn integrity(draft: &Draft) -> Option<String> {
             draft.write_path.name()
         ));
     }
-    persistent_caches(draft).or_else(|| tree(draft))
+    persistent_caches(draft).or_else(|| tree(draft)).or_else(|| ring(draft))
 }
 
 /// Writes that are accepted before they are encrypted: how each takes over its entry, and what is restored after a boot.
@@ -227,6 +228,39 @@ fn tree(draft: &Draft) -> Option<String> {
     (listed && draft.group_commit != GroupCommit::Registers).then(|| {
         "shadow_table needs group_commit = \"registers\", which hold the entries that a write adds to it".to_owned()
     })
+}
+
+/// A ring of partial updates: what it needs so that memory and ring have every counter together.
+fn ring(draft: &Draft) -> Option<String> {
+    if !draft.has_ring() {
+        return None;
+    }
+    let needs = [
+        (
+            draft.write_path == WritePath::Deferred,
+            "write_path = \"deferred\", because counter blocks stay in their cache",
+        ),
+        (
+            draft.counter_update == CounterUpdate::WithData && draft.counters != CounterKind::Global,
+            "counter_update = \"with-data\" and counters of the line's own, because an update has the counter of queued data",
+        ),
+        (
+            draft.minor_reset != MinorReset::AtOnce,
+            "minor_reset = \"with-done-bit\", because an update has no whole major counter",
+        ),
+        (
+            draft.tree_leaves == TreeLeaves::Current,
+            "a tree with tree_leaves = \"current\", because nothing else protects the ring",
+        ),
+        (
+            draft.group_commit == GroupCommit::Registers,
+            "group_commit = \"registers\", which hold what leaves the ring with a write",
+        ),
+        (draft.shadow_table == ShadowTable::None, "shadow_table = \"none\", because the ring is in its place"),
+        (draft.domain == DomainReach::Adr, "domain = \"adr\", because a battery would drain what the ring is for"),
+    ];
+    let (_, needed) = needs.into_iter().find(|(met, _)| !met)?;
+    Some(format!("partial_updates = \"{}\" needs {needed}", draft.partial_updates.name()))
 }
 
 /// What a boot restores to the metadata caches: what it needs of the tree and of counters.
@@ -396,6 +430,7 @@ fn recovery(draft: &Draft) -> Option<String> {
             draft.has_tree() && draft.shadow_table == ShadowTable::StaleBits,
             "shadow_table = \"stale-bits\"",
         ),
+        (StepName::ApplyUpdates, draft.has_ring(), "partial_updates = \"dirty-blocks\" or \"dirty-parts\""),
         (
             StepName::RestoreContents,
             draft.has_tree() && draft.shadow_table.has_contents(),

@@ -8,10 +8,10 @@ use crate::parts::{
     CounterStore, CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts,
     DrainPath, Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity,
     LogChains, LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac,
-    PageModes, PairedLines, PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep, ReencryptedWords,
-    Registers, RestoreInto, RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable, StampSource, StepName,
-    Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak, WritePath, WriteQueues,
-    WritebackOrder, Zeroing,
+    PageModes, PairedLines, PartialUpdates, PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep,
+    ReencryptedWords, Registers, RestoreInto, RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable,
+    StampSource, StepName, Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak,
+    WritePath, WriteQueues, WritebackOrder, Zeroing,
 };
 
 /// What one reading of a design file states, on top of its base. A part that neither states has the default of its type.
@@ -52,6 +52,7 @@ pub(super) struct Draft {
     pub mac_inputs: MacInputs,
     pub mac_write: MacWrite,
     pub group_commit: GroupCommit,
+    pub partial_updates: PartialUpdates,
     pub node_mac: NodeMac,
     pub tree_update: TreeUpdate,
     pub tree_persistence: TreePersistence,
@@ -117,6 +118,11 @@ impl Draft {
         self.domain != DomainReach::Adr && self.drain.uses_shadow()
     }
 
+    /// Whether a boot reads the shadow cache.
+    pub(super) fn restores_shadow(&self) -> bool {
+        self.recovery.contains(&StepName::RestoreShadow)
+    }
+
     /// Whether something protects a shadow cache.
     pub(super) fn protects_shadow(&self) -> bool {
         self.has_shadow() && self.shadow_integrity != ShadowIntegrity::None
@@ -135,6 +141,11 @@ impl Draft {
             IntegrityMode::CounterTree => Some(TreeNodes::Counters),
             IntegrityMode::SummingTree => Some(TreeNodes::Sums),
         }
+    }
+
+    /// Whether partial updates of counter blocks and lines of MACs go to a ring in memory.
+    pub(super) fn has_ring(&self) -> bool {
+        self.has_tree() && self.partial_updates != PartialUpdates::None
     }
 
     /// The place of `step` in the boot sequence.
@@ -188,6 +199,7 @@ impl Draft {
             mac_inputs: self.mac_inputs,
             mac_write: self.mac_write,
             commit: self.group_commit,
+            updates: self.partial_updates,
         })
     }
 
@@ -224,6 +236,7 @@ impl Draft {
             StepName::RebuildTree => RecoveryStep::RebuildTree,
             StepName::RestoreNodes => RecoveryStep::RestoreNodes,
             StepName::RestoreStale => RecoveryStep::RestoreStale,
+            StepName::ApplyUpdates => RecoveryStep::ApplyUpdates,
             StepName::RestoreContents => RecoveryStep::RestoreContents,
         }
     }

@@ -17,9 +17,9 @@ use crate::kernel::ConfigError;
 use crate::parts::{
     Admit, AppendOrder, BufferSave, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate,
     CounterVerification, CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog,
-    LogChains, LogEncryption, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PageModes, PersistenceDomain,
-    ProgramForm, RecoveryStep, ReencryptedWords, RegisterName, RootUpdate, ShadowIntegrity, ShadowPads, ShadowTable,
-    StampSource, TreeNodes, TreePersistence, Tweak, WritePath, WritebackOrder, Zeroing,
+    LogChains, LogEncryption, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PageModes, PartialUpdates,
+    PersistenceDomain, ProgramForm, RecoveryStep, ReencryptedWords, RegisterName, RootUpdate, ShadowIntegrity,
+    ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, Tweak, WritePath, WritebackOrder, Zeroing,
 };
 
 macro_rules! faults {
@@ -104,6 +104,10 @@ faults! {
     TableRoot "table-root" "The register of the root over what is in the metadata caches does not survive a loss of power."
     TableCounters "table-counters" "The root over the shadow table covers which counter blocks it names, but not their counters."
     BitLines "bit-lines" "The lines of bits on the chip do not survive a loss of power."
+    PartialUpdates "partial-updates" "No partial update is kept: counters and MACs persist when their blocks are evicted."
+    UpdatesLeave "updates-leave" "A partial update that leaves the ring is not written to its block."
+    UpdateLines "update-lines" "The lines in which partial updates are combined do not survive a loss of power."
+    ApplyUpdates "apply-updates" "The boot does not write partial updates to the blocks that they are newer than."
     ShadowEntry "shadow-entry" "An entry of the shadow table stays when another block takes its slot."
     EpochBits "epoch-bits" "The stamps of slots have one bit."
     GapRegisters "gap-registers" "The registers of start and gap, which wear levelling needs, do not survive a loss of power."
@@ -187,6 +191,12 @@ impl Fault {
         match self {
             Fault::MacAddress => turn(&mut parts.mac_inputs, MacInputs::All, MacInputs::WithoutAddress),
             Fault::MacCounter => turn(&mut parts.mac_inputs, MacInputs::All, MacInputs::WithoutCounter),
+            Fault::PartialUpdates if parts.updates != PartialUpdates::None => {
+                parts.updates = PartialUpdates::None;
+                Some(())
+            }
+            Fault::UpdatesLeave => turn(&mut parts.updates, PartialUpdates::DirtyBlocks, PartialUpdates::Dropped)
+                .or_else(|| turn(&mut parts.updates, PartialUpdates::DirtyParts, PartialUpdates::Dropped)),
             Fault::MacWithData => turn(&mut parts.mac_write, MacWrite::WithData, MacWrite::Deferred),
             _ => {
                 let tree = parts.tree.as_mut()?;
@@ -342,6 +352,8 @@ impl Fault {
             Fault::IntegrityRoot => lose(design, RegisterName::IntegrityRoot),
             Fault::TableRoot => lose(design, RegisterName::TableRoot),
             Fault::BitLines => lose(design, RegisterName::BitLines),
+            Fault::UpdateLines => lose(design, RegisterName::UpdateLines),
+            Fault::ApplyUpdates => skip(design, RecoveryStep::ApplyUpdates),
             Fault::RestoreContents => skip(design, RecoveryStep::RestoreContents),
             Fault::RestoreStale => skip(design, RecoveryStep::RestoreStale),
             Fault::RestoreNodes => skip(design, RecoveryStep::RestoreNodes),

@@ -53,6 +53,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("anubis-agit-plus", include_str!("anubis-agit-plus.toml")),
     ("anubis-asit", include_str!("anubis-asit.toml")),
     ("phoenix", include_str!("phoenix.toml")),
+    ("thoth", include_str!("thoth.toml")),
     ("star", include_str!("star.toml")),
     ("scue", include_str!("scue.toml")),
     ("secpm-tree", include_str!("secpm-tree.toml")),

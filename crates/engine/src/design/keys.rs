@@ -63,6 +63,7 @@ pub(super) enum Needs {
     CounterNodes,
     Contents,
     StaleBits,
+    Ring,
     Selection,
     CounterQueue,
     WholeCounters,
@@ -110,6 +111,7 @@ impl Needs {
             Needs::StaleBits => {
                 (draft.has_tree() && draft.shadow_table == ShadowTable::StaleBits, "shadow_table = \"stale-bits\"")
             }
+            Needs::Ring => (draft.has_ring(), "partial_updates = \"dirty-blocks\" or \"dirty-parts\""),
             Needs::CounterNodes => (
                 matches!(draft.tree_nodes(), Some(TreeNodes::Counters | TreeNodes::Sums)),
                 "integrity = \"counter-tree\" or \"summing-tree\"",
@@ -144,9 +146,7 @@ impl Needs {
             }
             Needs::AesAtAccess => (draft.cache_pads == CachePads::AesAtAccess, "cache_pads = \"aes-at-access\""),
             Needs::BootPads => (draft.cache_pads == CachePads::BootPads, "cache_pads = \"boot-pads\""),
-            Needs::RestoreShadow => {
-                (draft.recovery.contains(&StepName::RestoreShadow), "\"restore-shadow\" in recovery")
-            }
+            Needs::RestoreShadow => (draft.restores_shadow(), "\"restore-shadow\" in recovery"),
         };
         (!met).then_some(part)
     }
@@ -256,6 +256,7 @@ pub(super) const KEYS: &[Key] = &[
     one!(mac_inputs, Integrity),
     one!(mac_write, Integrity),
     one!(group_commit, Integrity),
+    one!(partial_updates, Tree),
     one!(node_mac, CounterNodes),
     one!(tree_update, Tree),
     one!(tree_persistence, Tree),
@@ -286,6 +287,7 @@ pub(super) const KEYS: &[Key] = &[
     register!(integrity_root: IntegrityRoot, Tree),
     register!(table_root: TableRoot, Contents),
     register!(bit_lines: BitLines, StaleBits),
+    register!(update_lines: UpdateLines, Ring),
     Key {
         path: "recovery",
         meaning: || "The steps of the boot sequence, in order.".to_owned(),

@@ -34,6 +34,8 @@ pub(super) const MACHINE_VALUES: &[(&str, Needs)] = &[
     ("integrity.forest_roots", Needs::Forest),
     ("integrity.stop_loss", Needs::StopLoss),
     ("integrity.low_bits", Needs::StaleBits),
+    ("integrity.update_ring", Needs::Ring),
+    ("integrity.update_lines", Needs::Ring),
     ("log.transactions", Needs::Log),
     ("log.buckets", Needs::Log),
     ("log.bucket_records", Needs::Log),

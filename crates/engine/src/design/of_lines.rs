@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use crate::parts::{
     Admit, CachePads, Choice, CounterKind, CounterStore, DomainReach, EncryptionMode, IntegrityMode, LogMode,
-    PageModes, ReencryptedWords,
+    PageModes, PartialUpdates, ReencryptedWords,
 };
 
 /// Words with counters of two times: what has no room for their bits, or no line to compare with.
@@ -62,6 +62,10 @@ pub(super) fn zeroing(draft: &Draft) -> Option<String> {
             "page_modes = \"counters\", because a page without counters has none that is zero",
         ),
         (draft.log == LogMode::None, "log = \"none\", because hardware logs stores, not pages"),
+        (
+            draft.partial_updates == PartialUpdates::None,
+            "partial_updates = \"none\", because an update has the counter of one line",
+        ),
         (
             draft.domain == DomainReach::Adr && draft.cache_pads == CachePads::None,
             "domain = \"adr\" and cache_pads = \"none\", because the command drops lines from the caches",

@@ -83,7 +83,7 @@ impl Hardware {
         let recovered = design.recovery.iter().any(|step| match step {
             RecoveryStep::RecoverCounters => parts.write_path.stops_loss(),
             RecoveryStep::RestoreContents => !tries || parts.write_path.stops_loss(),
-            RecoveryStep::RestoreStale => true,
+            RecoveryStep::RestoreStale | RecoveryStep::ApplyUpdates => true,
             _ => false,
         });
         if parts.store != CounterStore::Region || recovered {

@@ -74,8 +74,9 @@ pub trait Observer {
     fn write_arrived(&mut self, _now: Ps, _line: Line, _plaintext: &LineBytes) {}
     /// `media` entered the persistence domain with these bytes: from now on a crash keeps them.
     fn persisted(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
-    /// A line of bits on the chip, which says what is newer there than in memory, now has these bytes.
-    fn bit_line(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
+    /// A line on the chip that belongs to memory, with bits for what is newer on the chip or with partial updates, now has these
+    /// bytes.
+    fn chip_line(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
     /// A counter entry with these bytes was removed from the write pending queue because a newer entry replaced it.
     fn coalesced(&mut self, _now: Ps, _media: MediaLine, _bytes: &LineBytes) {}
     /// `bytes` crossed the memory bus towards the media.
@@ -163,7 +164,7 @@ combined! {
     evicted(now: Ps, line: Line);
     write_arrived(now: Ps, line: Line, plaintext: &LineBytes);
     persisted(now: Ps, media: MediaLine, bytes: &LineBytes);
-    bit_line(now: Ps, media: MediaLine, bytes: &LineBytes);
+    chip_line(now: Ps, media: MediaLine, bytes: &LineBytes);
     coalesced(now: Ps, media: MediaLine, bytes: &LineBytes);
     bus_write(now: Ps, media: MediaLine, bytes: &LineBytes);
     media_hold(now: Ps, media: MediaLine, held: Option<&LineBytes>);

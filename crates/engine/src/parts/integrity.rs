@@ -247,6 +247,27 @@ impl ShadowTable {
     }
 }
 
+/// What becomes of the counter and the MAC of a write whose counter block and line of MACs stay in the metadata caches. Such
+/// partial updates can be combined in lines on the chip, which go to a ring in memory one after another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
+#[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
+pub enum PartialUpdates {
+    /// There is no ring.
+    #[default]
+    None,
+    /// What leaves the ring is written to its block if that is dirty in its cache: the whole block is written.
+    #[strum(props(paper = "Han et al., HPCA 2023 (Thoth), by status"))]
+    DirtyBlocks,
+    /// What leaves the ring is written to its block if that part of it is dirty in its cache: a bit for each part says so. The
+    /// whole block is written.
+    #[strum(props(paper = "Han et al., HPCA 2023 (Thoth), by bit mask"))]
+    DirtyParts,
+    /// What leaves the ring is not written to its block.
+    #[strum(props(paper = "seeded fault"))]
+    Dropped,
+}
+
 /// Where a write and what persists with it find room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
 #[strum(serialize_all = "kebab-case")]
@@ -283,6 +304,8 @@ pub struct Integrity {
     pub mac_write: MacWrite,
     /// Where a write with its metadata finds room.
     pub commit: GroupCommit,
+    /// What becomes of counters and MACs that stay in the caches.
+    pub updates: PartialUpdates,
 }
 
 /// What the nodes of a tree have of their children.

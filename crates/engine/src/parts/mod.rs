@@ -28,8 +28,8 @@ pub use encryption::{
 pub use hardware_log::{HardwareLog, LogChains, LogEncryption, LogMode, LogOrder};
 pub use integrity::{
     Counted, CounterVerification, GroupCommit, Integrity, IntegrityMode, LowBitsScheme, MacInputs, MacSource, MacWrite,
-    NodeMac, RootUpdate, ShadowTable, ShadowTree, TableScheme, Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence,
-    TreeRoots, TreeScheme, TreeUpdate,
+    NodeMac, PartialUpdates, RootUpdate, ShadowTable, ShadowTree, TableScheme, Tree, TreeLeaves, TreeNodes, TreeOrder,
+    TreePersistence, TreeRoots, TreeScheme, TreeUpdate,
 };
 pub use persistence::{
     Battery, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism, DrainParts,
@@ -144,6 +144,11 @@ impl Design {
     /// Whether the controller shreds pages that are to be filled with zeros.
     pub fn shreds_pages(&self) -> bool {
         self.encryption.is_some_and(|encryption| encryption.zeroing.shreds())
+    }
+
+    /// The fewest bits of a minor counter with which a boot gets on: one value must follow that with which a page begins.
+    pub fn least_minor_bits(&self) -> u32 {
+        if self.shreds_pages() { 2 } else { 1 }
     }
 
     /// How lines leave that are neither in memory nor in the write pending queue, after power loss: the dirty ones of the

@@ -67,6 +67,9 @@ pub enum RegisterName {
     /// The lines in use with bits for what is newer on the chip than in memory.
     #[strum(props(paper = "Huang and Hua, HPCA 2021 (STAR)"))]
     BitLines,
+    /// The lines in which partial updates of counter blocks and lines of MACs are combined before they go to the ring.
+    #[strum(props(paper = "Han et al., HPCA 2023 (Thoth)"))]
+    UpdateLines,
 }
 
 /// A step of the boot sequence.
@@ -101,6 +104,8 @@ pub enum RecoveryStep {
     /// Compute the blocks and nodes whose bit says that they were newer on the chip from what is below them, into the metadata
     /// caches, and compare the root over them with its register.
     RestoreStale,
+    /// Write the partial updates in the ring to the counter blocks and lines of MACs that they are newer than.
+    ApplyUpdates,
 }
 
 /// The name of a step of the boot sequence; a design file lists them in order.
@@ -143,6 +148,9 @@ pub enum StepName {
     /// caches, and compare the root over them with its register.
     #[strum(props(paper = "Huang and Hua, HPCA 2021 (STAR)"))]
     RestoreStale,
+    /// Write the partial updates in the ring to the counter blocks and lines of MACs that they are newer than.
+    #[strum(props(paper = "Han et al., HPCA 2023 (Thoth)"))]
+    ApplyUpdates,
 }
 
 /// Where recovery gets the counter of a slot's pad from.

@@ -64,8 +64,8 @@ pub struct Survival {
     pub root: bool,
     /// The root of the tree over the shadow table, or over what is newer in the metadata caches.
     pub table_root: bool,
-    /// The lines on the chip with bits for what is newer there.
-    pub bit_lines: bool,
+    /// The lines on the chip with bits for what is newer there, or with partial updates.
+    pub chip_lines: bool,
     /// Where wear levelling has put lines.
     pub places: bool,
 }
@@ -83,7 +83,7 @@ impl Survival {
         shadow_root: true,
         root: true,
         table_root: true,
-        bit_lines: true,
+        chip_lines: true,
         places: true,
     };
 
@@ -111,7 +111,7 @@ impl Survival {
             shadow_root: survives(RegisterName::ShadowRoot),
             root: survives(RegisterName::IntegrityRoot),
             table_root: survives(RegisterName::TableRoot),
-            bit_lines: survives(RegisterName::BitLines),
+            chip_lines: survives(RegisterName::BitLines) || survives(RegisterName::UpdateLines),
             places: machine.wear.registers_durable,
         }
     }
@@ -121,8 +121,8 @@ impl Survival {
         if !self.queue {
             held.wpq.clear();
         }
-        if self.bit_lines {
-            held.wpq.append(&mut held.bit_lines);
+        if self.chip_lines {
+            held.wpq.append(&mut held.chip_lines);
         }
         let first = ShadowRegisters::default();
         let kept = |survives: bool, value: u64, first: u64| if survives { value } else { first };
@@ -344,7 +344,7 @@ pub(crate) fn held(controller: ControllerSnapshot) -> HeldState {
         root: controller.root,
         roots: controller.roots,
         table_root: controller.table_root,
-        bit_lines: controller.bit_lines,
+        chip_lines: controller.chip_lines,
         log: controller.log,
         ..HeldState::default()
     }

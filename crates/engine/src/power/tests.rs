@@ -51,6 +51,7 @@ impl Rig {
                 mac_layout,
                 tree: None,
                 shadow,
+                ring: None,
                 stop_loss: 1,
                 known: ThreadLocal::new(),
             }),

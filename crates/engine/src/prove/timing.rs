@@ -18,6 +18,8 @@ pub struct Timing {
     /// Entries of the write pending queue, unless accepted writes need more, and how many of them make it drain; `None`: those of
     /// the machine.
     queue: Option<u32>,
+    /// Whether minor counters have as few bits as the design allows.
+    small_counters: bool,
     /// Whether each operation waits until nothing of those before it is in flight.
     apart: bool,
 }
@@ -29,6 +31,7 @@ pub(super) const TIMINGS: [Timing; 5] = [
         meaning: "operations follow each other at once, on the machine as it is",
         sets: &[],
         queue: None,
+        small_counters: false,
         apart: false,
     },
     Timing {
@@ -36,6 +39,7 @@ pub(super) const TIMINGS: [Timing; 5] = [
         meaning: "each operation begins when nothing of those before it is in flight",
         sets: &[],
         queue: None,
+        small_counters: false,
         apart: true,
     },
     Timing {
@@ -43,6 +47,7 @@ pub(super) const TIMINGS: [Timing; 5] = [
         meaning: "one AES circuit of a microsecond: what needs no pad overtakes what waits for one",
         sets: &["controller.aes_units=1", "controller.aes_latency_ns=1000"],
         queue: None,
+        small_counters: false,
         apart: false,
     },
     Timing {
@@ -50,13 +55,15 @@ pub(super) const TIMINGS: [Timing; 5] = [
         meaning: "banks program a line for five microseconds: the queue fills, and what is queued stays there",
         sets: &["device.t_wr_ns=5000"],
         queue: Some(2),
+        small_counters: false,
         apart: false,
     },
     Timing {
         name: "small-counters",
-        meaning: "minor counters of one bit: every other write of a line re-encrypts its page (without MACs, only lines that were written)",
-        sets: &["counters.minor_bits=1", "counters.reencrypt_unwritten=false"],
+        meaning: "minor counters of one bit, or of as few as the design allows: every other write of a line re-encrypts its page (without MACs, only lines that were written)",
+        sets: &["counters.reencrypt_unwritten=false"],
         queue: None,
+        small_counters: true,
         apart: false,
     },
 ];
@@ -88,7 +95,8 @@ impl Timing {
 
     /// What of the machine is changed for `design`: a queue is at least as long as its accepted writes need.
     pub fn sets(&self, design: &Design) -> Vec<String> {
-        let mut sets: Vec<String> = self.sets.iter().map(|set| (*set).to_owned()).collect();
+        let minors = self.small_counters.then(|| format!("counters.minor_bits={}", design.least_minor_bits()));
+        let mut sets: Vec<String> = minors.into_iter().chain(self.sets.iter().map(|set| (*set).to_owned())).collect();
         if let Some(entries) = self.queue {
             let least = design.minor_unit().map_or(0, MinorUnit::least_queue);
             sets.push(format!("controller.wpq_entries={}", entries.max(least)));

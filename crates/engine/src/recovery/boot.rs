@@ -6,11 +6,12 @@
 use super::media_writer::{MediaWriter, WriteStep};
 use super::restore::{Cached, LiveSlot, ShadowContents, last_stamp, packed_slots, slot_pad};
 use super::undo::{Undo, UndoStep};
+use super::watched::Watched;
 use super::{AdrSnapshot, Alarm, GlobalCounter, HeldState, LineCodec, Media, Memory, Work};
 use crate::layout::{LogSnapshot, ShadowRegion, ShadowRegisters};
 use crate::message::{
-    ByteView, CoreId, CounterBlock, CounterGroup, Line, LineBytes, MediaLine, Observer, ProgramRecovery,
-    RecoveryReport, pieces, xor,
+    ByteView, CoreId, CounterBlock, CounterGroup, Line, LineBytes, MacBlock, MediaLine, MediaUnit, Observer,
+    ProgramRecovery, RecoveryReport, pieces, xor,
 };
 use crate::parts::{RecoveryStep, RestoreInto, ShadowTree, StampSource};
 
@@ -48,8 +49,10 @@ pub enum BootStep {
     CachePadRenewed(u64),
     /// A line that the program wrote was written.
     Written(Line),
-    /// A counter block was written with the counters that the MACs of its lines belong to.
+    /// A counter block was written with counters that were lost with its cache.
     CountersRecovered(CounterBlock),
+    /// A line of MACs was written with MACs that were lost with its cache.
+    MacsRecovered(MacBlock),
     /// The nodes of the integrity tree that do not persist were computed, and the root compared with its register.
     TreeRebuilt,
     /// The counter blocks and nodes that were only in the metadata caches were restored to them.
@@ -63,7 +66,7 @@ enum Phase {
     Undo { step: usize, undo: Undo },
     Restore { step: usize, region: ShadowRegion, into: RestoreInto, left: Vec<LiveSlot> },
     RenewPads { step: usize, slot: u64 },
-    RecoverCounters { step: usize, left: std::vec::IntoIter<(CounterBlock, LineBytes)> },
+    Recover { step: usize, left: std::vec::IntoIter<(MediaLine, LineBytes)> },
     Ready,
 }
 
@@ -101,7 +104,8 @@ impl<'a, O: Observer> Boot<'a, O> {
         observer: O,
     ) -> Self {
         let mut path = MediaWriter::new(media, codec);
-        path.recovers_counters = steps.contains(&RecoveryStep::RecoverCounters);
+        path.recovers_counters =
+            [RecoveryStep::RecoverCounters, RecoveryStep::ApplyUpdates].iter().any(|step| steps.contains(step));
         Self {
             path,
             snapshot,
@@ -170,11 +174,11 @@ impl<'a, O: Observer> Boot<'a, O> {
                     }
                     None => self.phase = Phase::Recovery { step: step + 1 },
                 },
-                Phase::RecoverCounters { step, ref mut left } => match left.next() {
-                    Some((block, bytes)) => {
-                        self.path.store(MediaLine::counter(block), &bytes);
-                        self.observer.persisted(0, MediaLine::counter(block), &bytes);
-                        return Some(BootStep::CountersRecovered(block));
+                Phase::Recover { step, ref mut left } => match left.next() {
+                    Some((media, bytes)) => {
+                        self.path.store(media, &bytes);
+                        self.observer.persisted(0, media, &bytes);
+                        return Some(recovered(media));
                     }
                     None => self.phase = Phase::Recovery { step: step + 1 },
                 },
@@ -298,7 +302,12 @@ impl<'a, O: Observer> Boot<'a, O> {
         &mut self.observer
     }
 
-    fn write_line_watched(&mut self, line: Line, plaintext: &LineBytes, after: &mut dyn FnMut(&Self, BootStep)) {
+    pub(super) fn write_line_watched(
+        &mut self,
+        line: Line,
+        plaintext: &LineBytes,
+        after: &mut dyn FnMut(&Self, BootStep),
+    ) {
         self.begin_write(line, *plaintext, BootStep::Written(line));
         while let Some(step) = self.write_step() {
             after(self, step);
@@ -332,7 +341,7 @@ impl<'a, O: Observer> Boot<'a, O> {
     }
 
     /// Stops the machine if `line`, which is read, is refused.
-    fn check(&mut self, line: Line) {
+    pub(super) fn check(&mut self, line: Line) {
         if let Err(alarm) = self.verify(line) {
             self.path.alarm.get_or_insert(alarm);
         }
@@ -391,7 +400,10 @@ impl<'a, O: Observer> Boot<'a, O> {
                 }
             }
             Some(RecoveryStep::RecoverCounters) => {
-                self.phase = Phase::RecoverCounters { step, left: self.path.recovered_blocks().into_iter() };
+                self.phase = Phase::Recover { step, left: self.path.recovered_blocks().into_iter() };
+            }
+            Some(RecoveryStep::ApplyUpdates) => {
+                self.phase = Phase::Recover { step, left: self.path.updated_blocks().into_iter() };
             }
             Some(step @ (RecoveryStep::RebuildTree | RecoveryStep::RestoreNodes)) => {
                 self.phase = next;
@@ -474,6 +486,15 @@ impl<'a, O: Observer> Boot<'a, O> {
     }
 }
 
+/// The step that has written `media`, which was lost with its cache.
+fn recovered(media: MediaLine) -> BootStep {
+    match media.unit() {
+        MediaUnit::Mac(block) => BootStep::MacsRecovered(block),
+        MediaUnit::Counter(block) => BootStep::CountersRecovered(block),
+        other => unreachable!("{other:?} is not recovered by itself"),
+    }
+}
+
 fn boot_step(step: WriteStep) -> BootStep {
     match step {
         WriteStep::Written(line) => BootStep::Written(line),
@@ -495,26 +516,5 @@ impl<O: Observer> ByteView for Boot<'_, O> {
 
     fn write(&mut self, address: u64, data: &[u8]) {
         Watched { boot: self, after: &mut |_, _| () }.write(address, data);
-    }
-}
-
-/// The program's memory, with a callback after every step of its writes.
-struct Watched<'v, 'a, O> {
-    boot: &'v mut Boot<'a, O>,
-    after: &'v mut dyn FnMut(&Boot<'a, O>, BootStep),
-}
-
-impl<O: Observer> ByteView for Watched<'_, '_, O> {
-    fn read(&mut self, address: u64, buffer: &mut [u8]) {
-        self.boot.read(address, buffer);
-    }
-
-    fn write(&mut self, address: u64, data: &[u8]) {
-        for (line, offset, piece) in pieces(address, data.len()) {
-            self.boot.check(line);
-            let mut bytes = self.boot.line(line);
-            bytes[offset..offset + piece.len()].copy_from_slice(&data[piece]);
-            self.boot.write_line_watched(line, &bytes, self.after);
-        }
     }
 }

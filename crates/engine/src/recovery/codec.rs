@@ -180,6 +180,10 @@ impl LineCodec for SchemeCodec {
         }
     }
 
+    fn set_counter(&self, line: Line, block: &mut LineBytes, counter: Counter) {
+        self.scheme.set(block, self.scheme.coverage().index(line), counter);
+    }
+
     fn major(&self, block: &LineBytes) -> u64 {
         self.scheme.counter(block, 0).major
     }

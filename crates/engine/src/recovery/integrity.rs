@@ -2,7 +2,7 @@
 
 use super::LineCodec;
 use super::media_writer::MediaWriter;
-use crate::layout::{MacLayout, MetadataShape, TreePlace, TreeShape};
+use crate::layout::{MacLayout, MetadataShape, TreePlace, TreeShape, UpdateRing};
 use crate::message::{Content, CounterBlock, Line, LineBytes, MediaLine, MediaUnit, Observer, TreeNode};
 use crate::parts::{Counted, Counter, LowBitsScheme, MacSource, ShadowTree, TableScheme, TreeScheme};
 use rustc_hash::FxHashMap;
@@ -67,6 +67,8 @@ pub struct IntegrityCodec {
     pub tree: Option<TreeCodec>,
     /// The tree over the shadow cache, if there is one.
     pub shadow: Option<ShadowTree>,
+    /// The ring of partial updates, if there is one.
+    pub ring: Option<UpdateRing>,
     /// How far a counter may be behind the one that its line is encrypted with, if recovery finds it by trial.
     pub stop_loss: u64,
     /// The MAC of each line that was computed last, because boots ask for the same ones repeatedly. Each
@@ -378,20 +380,26 @@ impl<'a> MediaWriter<'a> {
         let layout = integrity.mac_layout;
         let media = MediaLine::mac(layout.block(line));
         self.tally.get_mut().needs_macs(media, layout);
-        let mut macs = match self.memory().content(media) {
-            Content::Stored(block) => *block,
-            Content::Base(_) | Content::Never => {
-                let mut macs = [0; 64];
-                for other in layout.lines(layout.block(line)) {
-                    codec.first_mac(other).into_iter().for_each(|mac| layout.set(&mut macs, other, mac));
-                }
-                macs
-            }
-        };
+        let mut macs = self.line_of_macs(media, layout, codec);
         layout.set(&mut macs, line, mac);
         self.put(media, &macs);
         observer.persisted(0, media, &macs);
         self.protect_counter(line, observer);
+    }
+
+    /// The line of MACs `media`, as it is stored or as it was at first.
+    pub(super) fn line_of_macs(&self, media: MediaLine, layout: MacLayout, codec: &dyn LineCodec) -> LineBytes {
+        match (self.memory().content(media), media.unit()) {
+            (Content::Stored(block), _) => *block,
+            (Content::Base(_) | Content::Never, MediaUnit::Mac(id)) => {
+                let mut macs = [0; 64];
+                for other in layout.lines(id) {
+                    codec.first_mac(other).into_iter().for_each(|mac| layout.set(&mut macs, other, mac));
+                }
+                macs
+            }
+            (Content::Base(_) | Content::Never, _) => [0; 64],
+        }
     }
 
     /// The nodes above the counter block of `line` follow what has just been stored.

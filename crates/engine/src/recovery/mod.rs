@@ -23,6 +23,8 @@ mod survivors;
 mod tests;
 mod trial;
 mod undo;
+mod updates;
+mod watched;
 mod work;
 
 pub use boot::{Boot, BootStep};
@@ -92,6 +94,8 @@ pub trait LineCodec: Sync {
     /// Gives `line` its next counter in `block`: for global counters, the one after `register`, which is updated.
     /// Returns false, and changes nothing, if a minor counter overflows.
     fn increment(&self, line: Line, block: &mut LineBytes, register: &mut u64) -> bool;
+    /// Gives `line` this counter in its `block`.
+    fn set_counter(&self, _line: Line, _block: &mut LineBytes, _counter: Counter) {}
     /// The major counter of `block`.
     fn major(&self, block: &LineBytes) -> u64;
     /// The largest global counter in `block`.

@@ -120,8 +120,8 @@ pub struct HeldState {
     /// The register of the root of the tree over the shadow table, or over what was newer in the metadata caches; `None` if
     /// there is no such tree.
     pub table_root: Option<LineBytes>,
-    /// The lines on the chip with bits for what is newer there than in memory.
-    pub bit_lines: Vec<(MediaLine, LineBytes)>,
+    /// The lines on the chip with bits for what is newer there than in memory, or with partial updates.
+    pub chip_lines: Vec<(MediaLine, LineBytes)>,
     /// The lines that read as something else once wear levelling has lost its registers, with what that is.
     pub misread: Vec<(MediaLine, Found)>,
     /// The lines that modules which encrypt have in their buffers and not on their media.

@@ -11,7 +11,7 @@ impl MediaWriter<'_> {
     /// The counter blocks whose counters are behind their lines, in order, with the counters that the MACs of the lines
     /// belong to: recovery tries one counter after another. A line that no counter fits keeps its counter. The block of a
     /// page under re-encryption has the new major counter, as the status register says.
-    pub fn recovered_blocks(&self) -> Vec<(CounterBlock, LineBytes)> {
+    pub fn recovered_blocks(&self) -> Vec<(MediaLine, LineBytes)> {
         let Some((codec, integrity)) = self.codec().and_then(|codec| Some((codec, codec.integrity()?))) else {
             return Vec::new();
         };
@@ -40,7 +40,7 @@ impl MediaWriter<'_> {
                 codec.increment_major(status.old_major, &mut block);
             }
             self.try_lines(lines, &mut block);
-            (block != before).then_some((id, block))
+            (block != before).then_some((MediaLine::counter(id), block))
         });
         recovered.collect()
     }

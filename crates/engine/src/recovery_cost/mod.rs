@@ -12,6 +12,7 @@ mod battery;
 mod model;
 mod on_chip;
 mod refill;
+mod ring;
 mod small;
 #[cfg(test)]
 mod tests;
@@ -210,6 +211,7 @@ fn name(step: &RecoveryStep) -> &'static str {
         RecoveryStep::RestoreNodes => StepName::RestoreNodes,
         RecoveryStep::RestoreContents => StepName::RestoreContents,
         RecoveryStep::RestoreStale => StepName::RestoreStale,
+        RecoveryStep::ApplyUpdates => StepName::ApplyUpdates,
     };
     name.name()
 }

@@ -3,11 +3,13 @@
 //! of a real boot.
 
 use super::refill::{restore_contents, restore_stale};
-use crate::assembly::memory_map;
+use super::ring::{RingLeft, apply_updates};
+use crate::assembly::{memory_map, update_ring};
 use crate::config::{Geometry, Machine};
 use crate::controller;
 use crate::layout::{
     Coverage, LOG_RECORD_LINES, LineTree, LogLayout, MacLayout, ShadowRegion, StaleBits, TreePlace, TreeShape,
+    UpdateRing,
 };
 use crate::message::{CounterBlock, LINES_PER_PAGE, Line, MacBlock, MediaLine, MediaOp, TreeNode};
 use crate::parts::{CounterStore, Design, RecoveryStep, RestoreInto, ShadowIntegrity, ShadowTable};
@@ -39,6 +41,8 @@ pub struct Memory {
     pub names_counters: bool,
     /// The bits that say what is newer in the caches.
     pub stale_bits: Option<StaleBits>,
+    /// The ring of partial updates.
+    pub ring: Option<UpdateRing>,
     /// Sets of the counter cache, and of the cache of MACs and nodes if it is apart.
     pub sets: u64,
     /// How often a counter is incremented at most until its block persists.
@@ -93,6 +97,7 @@ impl Memory {
             has_contents: table.has_contents(),
             names_counters: table.names_counters(),
             stale_bits: layout.tree.filter(|_| table == ShadowTable::StaleBits).map(StaleBits::new),
+            ring: update_ring(machine, design),
             sets: caches.sets(),
             stop_loss: u64::from(config.stop_loss),
             slots: [Some(caches.counters), caches.separate].map(|shape| shape.map_or(0, |(sets, ways)| sets * ways)),
@@ -157,6 +162,8 @@ pub struct Left {
     pub page_lines: u64,
     /// Lines of bits that are not zero.
     pub bit_lines: u64,
+    /// What the ring of partial updates speaks of.
+    pub ring: RingLeft,
 }
 
 impl Left {
@@ -168,13 +175,13 @@ impl Left {
     pub fn worst(memory: &Memory) -> Self {
         let behind = memory.behind();
         if !memory.has_table && !memory.restores_caches() {
-            return Self { behind, ..Self::default() };
+            return Self { behind, ring: RingLeft::worst(memory), ..Self::default() };
         }
         let listed_blocks = memory.slots[0].min(memory.blocks());
         let listed_nodes = memory.tree.map_or_else(Vec::new, |tree| nodes_of_neighbours(tree, memory.slots[1]));
         let listed = listed_blocks + listed_nodes.iter().sum::<u64>();
         let bit_lines = memory.stale_bits.map_or(0, |bits| bits.most_lines(listed));
-        Self { behind, listed_blocks, listed_nodes, page_lines: 0, bit_lines }
+        Self { behind, listed_blocks, listed_nodes, bit_lines, ..Self::default() }
     }
 }
 
@@ -205,8 +212,10 @@ pub enum Visits {
     Blocks { lines: bool },
     /// Nodes of this level: what is below them if `children`, and the nodes themselves if `itself`.
     Nodes { level: u8, children: bool, itself: bool },
-    /// Lines of the shadow table.
+    /// Lines of the shadow table, or of the ring.
     Table,
+    /// Lines of MACs.
+    Macs,
     /// Data lines, from this one.
     Data { first: Line },
 }
@@ -267,6 +276,7 @@ pub fn sweeps(step: &RecoveryStep, memory: &Memory, left: &Left) -> Vec<Sweep> {
         RecoveryStep::RebuildTree => memory.tree.map_or_else(Vec::new, |tree| rebuild(tree, memory.persisted_levels)),
         RecoveryStep::RestoreContents => restore_contents(memory, left),
         RecoveryStep::RestoreStale => memory.tree.map_or_else(Vec::new, |tree| restore_stale(tree, memory, left)),
+        RecoveryStep::ApplyUpdates => apply_updates(memory, &left.ring),
         RecoveryStep::RestoreNodes => {
             memory.tree.map_or_else(Vec::new, |tree| restore_nodes(tree, memory, &left.listed_nodes))
         }
@@ -446,6 +456,9 @@ pub fn accesses(visits: Visits, memory: &Memory, unit: u64, access: &mut dyn FnM
             access(MediaOp::Write, MediaLine::node(node));
         }
         Visits::Table => access(MediaOp::Read, MediaLine::table(unit)),
+        Visits::Macs => {
+            [MediaOp::Read, MediaOp::Write].into_iter().for_each(|op| access(op, MediaLine::mac(MacBlock(unit))));
+        }
         Visits::Data { first } => {
             let line = Line(first.0 + unit);
             let id = memory.coverage.block(line);

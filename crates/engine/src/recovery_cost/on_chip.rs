@@ -71,26 +71,31 @@ fn forest_bytes(design: &Design, machine: &Machine) -> Option<u64> {
 }
 
 /// The write pending queue, and the registers beside it that hold what of one write finds no entry: its counter block, its
-/// line of MACs, the nodes that persist with it, and the lines of the shadow table that name the block and its nodes.
+/// line of MACs, the nodes that persist with it, and the lines of the shadow table that name the block and its nodes, or what leaves
+/// the ring of partial updates.
 fn queues(design: &Design, machine: &Machine) -> Vec<OnChip> {
     let layout = design.media_layout(machine);
     let config = &machine.controller;
     let queue =
         |item: &str, lines: u64, bytes: u64| OnChip { item: item.into(), kept: Kept::Adr, bytes: lines * bytes };
     let line = LINE_BYTES + ADDRESS;
-    let entries = design.minor_unit().map_or(config.wpq_entries, |unit| unit.entries(config.wpq_entries));
+    let memory = Memory::of(design, machine);
+    // Lines with partial updates are entries, too: a register has them.
+    let combining = memory.ring.map_or(0, |ring| ring.on_chip as u32);
+    let entries = design.minor_unit().map_or(config.wpq_entries - combining, |unit| unit.entries(config.wpq_entries));
     let mut items = vec![queue("write pending queue", u64::from(entries), layout.transfer_bytes() + ADDRESS)];
     if design.encryption.is_some_and(|parts| parts.queues == WriteQueues::DataAndCounter) {
         items.push(queue("counter write queue", u64::from(config.counter_wpq_entries), line));
     }
     if design.integrity.is_some_and(|integrity| integrity.commit == GroupCommit::Registers) {
-        let memory = Memory::of(design, machine);
         // A name for the block and each node; or what is evicted at each level, with its entry or its line of bits.
         let levels = memory.tree.map_or(0, |tree| u64::from(tree.top()));
         let evictions = memory.restores_caches();
         let table = if evictions { 2 * levels } else { u64::from(memory.has_table) * levels };
         let macs = u64::from(memory.macs.is_some_and(|macs| !macs.beside()));
-        let lines = 1 + macs + u64::from(memory.persisted_levels) + table;
+        // A line of the ring, and the blocks that what leaves it is written to.
+        let ring = memory.ring.map_or(0, |ring| 1 + (1 + macs) * ring.in_line() as u64);
+        let lines = 1 + macs + u64::from(memory.persisted_levels) + table + ring;
         items.push(OnChip { item: "registers beside the queue".into(), kept: Kept::NonVolatile, bytes: lines * line });
     }
     items
@@ -130,6 +135,8 @@ fn register_bytes(name: RegisterName, machine: &Machine) -> u64 {
         RegisterName::ShadowRoot | RegisterName::IntegrityRoot | RegisterName::TableRoot => LINE_BYTES,
         // 16 lines, each with its number (STAR).
         RegisterName::BitLines => 16 * (LINE_BYTES + ADDRESS),
+        // With their places in the ring. They are entries that the write pending queue does not have.
+        RegisterName::UpdateLines => u64::from(machine.integrity.update_lines) * (LINE_BYTES + ADDRESS),
     }
 }
 

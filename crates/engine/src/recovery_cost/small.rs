@@ -2,6 +2,7 @@
 //! the design's own boot is counted.
 
 use super::model::{Left, Memory};
+use super::ring::RingLeft;
 use crate::assembly::{self, LineSystem, codec_of, encryption_parts};
 use crate::config::{ByteSize, Geometry, Machine};
 use crate::embed::Driver;
@@ -87,7 +88,11 @@ pub fn counted(design: &Design, machine: &Machine, cancel: &AtomicBool) -> Resul
     let mut boot = loss.boot(media, &drained.snapshot, NoObserver);
     boot.load();
     let mut left = Left { behind: memory.behind(), ..listed(&memory, boot.memory()) };
+    let before = boot.memory_now();
     boot.finish();
+    if let Some(ring) = memory.ring {
+        left.ring = RingLeft::counted(&memory, ring, &before, boot.memory());
+    }
     if memory.restores_caches() {
         boot.restored().for_each(|place| add(&mut left, place));
     }

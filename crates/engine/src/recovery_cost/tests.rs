@@ -45,7 +45,7 @@ fn compared(design: &Design, machine: &Machine) {
     let memory = Memory::of(design, machine);
     let name = &design.name;
     let (just, worst) = (modelled(design, &memory, &left), modelled(design, &memory, &Left::worst(&memory)));
-    let newest_in_caches = memory.restores_caches();
+    let newest_in_caches = memory.restores_caches() || memory.ring.is_some();
     if newest_in_caches || memory.has_table && memory.stop_loss == 1 {
         // Fewer blocks and nodes may be listed than there are slots.
         assert!(work.reads.total() <= worst.reads.total() && work.macs <= worst.macs, "{name}: {memory:?} {left:?}");

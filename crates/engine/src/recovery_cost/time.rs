@@ -125,6 +125,7 @@ impl<'a> Clock<'a> {
             Visits::Blocks { .. } => self.memory.blocks(),
             Visits::Nodes { level, .. } => tree(level),
             Visits::Table => sweep.units,
+            Visits::Macs => self.memory.mac_lines(self.memory.lines).max(1),
             Visits::Data { first } => (self.memory.lines - first.0).max(1),
         }
     }

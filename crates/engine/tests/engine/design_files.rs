@@ -182,7 +182,7 @@ fn parts_drawn_at_random_work_or_are_refused() {
         .par_iter()
         .filter(|(text, path, reading)| accepted(path, text, json!({"variant": reading, "nested": true})))
         .count();
-    assert!(taken > 26, "{taken} of {}", cases.len());
+    assert!(taken > 20, "{taken} of {}", cases.len());
 }
 
 #[expect(dead_code, reason = "its main function")]

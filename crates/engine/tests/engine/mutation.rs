@@ -58,6 +58,9 @@ const ONE_BLOCK: &[&str] = &["controller.counter_cache_size=64B", "controller.co
 const NO_OVERFLOW: &[&str] = &["counters.minor_bits=7"];
 /// Counter blocks stay in the cache, so that they fall behind.
 const COUNTERS_STAY: &[&str] = &["counters.minor_bits=7", "controller.counter_cache_size=4KiB"];
+/// So do lines of MACs.
+const BLOCKS_STAY: &[&str] =
+    &["counters.minor_bits=7", "controller.counter_cache_size=4KiB", "integrity.metadata_cache_size=4KiB"];
 const NO_STOP_LOSS: &[&str] = &["integrity.stop_loss=1", "controller.counter_cache_size=4KiB"];
 const FOUR_CIRCUITS: &[&str] = &["controller.aes_units=4", "counters.minor_bits=7"];
 /// Regions of 64 lines, whose gap moves often.
@@ -178,6 +181,10 @@ const ROWS: &[Row] = &[
     row(Fault::ShadowEntry, "phoenix", "array", REFUSED),
     attacked(row(Fault::TableCounters, "phoenix", "array", ACCEPTED)),
     row(Fault::RestoreStale, "star", "array", REFUSED),
+    with(row(Fault::PartialUpdates, "thoth", "array", REFUSED), BLOCKS_STAY),
+    with(row(Fault::UpdatesLeave, "thoth", "array", REFUSED), BLOCKS_STAY),
+    row(Fault::UpdateLines, "thoth", "array", REFUSED),
+    row(Fault::ApplyUpdates, "thoth", "array", REFUSED),
     row(Fault::TableRoot, "anubis-asit", "array", REFUSED),
     row(Fault::TableRoot, "star", "array", REFUSED),
     row(Fault::BitLines, "star", "array", REFUSED),

@@ -58,7 +58,7 @@ const PROGRAMS: [&str; 5] = [
 #[test]
 fn no_crash_shows_a_part_of_a_page() {
     for program in PROGRAMS {
-        for bits in [1, 2, 7] {
+        for bits in [2, 3, 7] {
             assert_holds(&json!({
                 "design": "silent-shredder", "workload": program, "machine": "small", "nested": true,
                 "set": [format!("counters.minor_bits={bits}")],
@@ -122,6 +122,7 @@ fn what_cannot_be_shredded_is_refused_in_a_sentence() {
         (json!(["design.counters=per-line"]), "whose minor counters are zero together"),
         (json!(["design.reencrypted_words=modified"]), "words that were not written are not zeros"),
         (json!(["counters.block_lines=32"]), "needs counters.block_lines = 64"),
+        (json!(["counters.minor_bits=1"]), "needs counters.minor_bits from 2 on"),
         (json!(["design.domain=eadr", "design.drain=through-write-path"]), "drops lines from the caches"),
     ] {
         let refused = refusal(&with(&request, json!({"set": set})));

@@ -38,7 +38,19 @@ if TYPE_CHECKING:
         Written,
     )
     from .recording import TraceWritten
-    from .recovery import Boot, KeptBy, Left, Lines, MemoryCost, OnChip, RecoveryCost, SmallBoot, StepCost, Work
+    from .recovery import (
+        Boot,
+        KeptBy,
+        Left,
+        Lines,
+        MemoryCost,
+        OnChip,
+        RecoveryCost,
+        RingLeft,
+        SmallBoot,
+        StepCost,
+        Work,
+    )
     from .runs import (
         AtCrash,
         Bank,
@@ -209,6 +221,7 @@ else:
                 "MemoryCost",
                 "OnChip",
                 "RecoveryCost",
+                "RingLeft",
                 "SmallBoot",
                 "StepCost",
                 "Work",
@@ -298,6 +311,7 @@ __all__ = [
     "RecoveryCause",
     "RecoveryCost",
     "ResponseTimes",
+    "RingLeft",
     "Rule",
     "Run",
     "Shrunk",

@@ -11,6 +11,23 @@ from . import behaviour
 
 
 @dataclass(frozen=True, slots=True)
+class RingLeft:
+    """What the ring of partial updates speaks of.
+
+    Attributes:
+        blocks: counter blocks.
+        newer_blocks: those that it has newer counters of than memory.
+        macs: lines of MACs with updates that are not older than memory.
+        newer_macs: those that it has other MACs of than memory.
+    """
+
+    blocks: int
+    newer_blocks: int
+    macs: int
+    newer_macs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Left:
     """What a power failure has left, as far as the cost of a boot depends on it.
 
@@ -20,6 +37,7 @@ class Left:
         listed_nodes: nodes that the shadow table or the bits list, by level from the first; all of them are behind.
         page_lines: lines of the page under re-encryption that are left to do; none if there is no such page.
         bit_lines: lines of bits that are not zero.
+        ring: what the ring of partial updates speaks of.
     """
 
     behind: int
@@ -27,6 +45,7 @@ class Left:
     listed_nodes: tuple[int, ...]
     page_lines: int
     bit_lines: int
+    ring: RingLeft
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ fn another(path: &str) -> &str {
         path if path.ends_with(".size") || path.ends_with("cache_size") => "128KiB",
         "program.log_ring" | "program.footprint" | "program.think_footprint" | "device.row" | "module.buffer" => "8KiB",
         "device.capacity" => "8GiB",
+        "integrity.update_ring" => "8KiB",
         path if ["_ns", "_bit", "_mw", "_byte", "_per_line"].iter().any(|end| path.ends_with(end)) => "17.5",
         "controller.wpq_high_watermark" => "20",
         "controller.wpq_low_watermark" | "core.width" | "l2.latency_cycles" | "device.banks_per_rank" => "4",

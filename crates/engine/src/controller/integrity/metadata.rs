@@ -3,7 +3,6 @@
 
 use super::super::encrypted::Encrypted;
 use super::super::in_flight::{Cipher, Eviction, MetadataWaiter, Read, Stage, Write};
-use super::super::interface::IntegrityParts;
 use crate::layout::{TreePlace, TreeShape};
 use crate::message::{ControllerEvent, CounterBlock, DevicePort, Line, LineBytes, MediaLine, MediaUnit, Observer};
 use crate::parts::{Counted, MacWrite, RootUpdate, TreeLeaves, TreeUpdate};
@@ -109,10 +108,10 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             return;
         }
         self.memory.meter.stats.macs += 1;
+        let (parts, mac_layout) = (integrity.parts.parts, integrity.parts.mac_layout);
+        let mac = if self.memory.bytes { integrity.parts.macs.mac(line, &ciphertext, counter) } else { 0 };
         if integrity.macs_apart() {
-            let IntegrityParts { parts, mac_layout, .. } = integrity.parts;
             let media = MediaLine::mac(mac_layout.block(line));
-            let mac = if self.memory.bytes { integrity.parts.macs.mac(line, &ciphertext, counter) } else { 0 };
             let mut block = self.newest_metadata(media);
             mac_layout.set(&mut block, line, mac);
             let deferred = parts.mac_write == MacWrite::Deferred;
@@ -121,6 +120,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
                 self.append_metadata(media, block);
             }
         }
+        self.keep_update(line, counter, mac);
         if self.engine.tree().is_some_and(|tree| tree.parts.leaves == TreeLeaves::Current) {
             let id = self.engine.counters.block(line);
             let mut block = self.present_block(id);

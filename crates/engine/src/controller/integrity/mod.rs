@@ -5,6 +5,7 @@
 pub(super) mod forest;
 pub(super) mod metadata;
 pub(super) mod metadata_fetch;
+pub(super) mod partial_updates;
 pub(super) mod recovery_records;
 pub(super) mod shadow_table;
 pub(super) mod stale_blocks;
@@ -19,6 +20,7 @@ use crate::layout::{MetadataShape, TreePlace, TreeShape};
 use crate::message::{Line, LineBytes, MacBlock, MediaLine, TreeNode};
 use crate::parts::{Counter, CounterVerification, MacWrite, TreeLeaves, TreeOrder, TreePersistence, TreeUpdate};
 use forest::Forest;
+use partial_updates::Updates;
 use shadow_table::Table;
 use stale_blocks::StaleBlocks;
 
@@ -41,6 +43,8 @@ pub(super) struct Integrity {
     pub table: Option<Table>,
     /// What is kept about blocks that are newer on the chip, if a boot computes them from what is below them.
     pub stale: Option<StaleBlocks>,
+    /// Partial updates that are combined on the chip; `None` if there is no ring for them.
+    pub updates: Option<Updates>,
     /// Levels of the tree, from the first, that persist with a write.
     persisted_levels: u8,
     mac_latency: Ps,
@@ -69,6 +73,7 @@ impl Integrity {
             fetching: Vec::with_capacity(32),
             table: parts.tree.as_ref().and_then(|tree| Table::new(tree, caches.slots())),
             stale: parts.tree.as_ref().and_then(|tree| StaleBlocks::new(tree, caches)),
+            updates: parts.ring.map(|ring| Updates::new(ring, parts.parts.updates)),
             persisted_levels: parts
                 .tree
                 .as_ref()
@@ -100,6 +105,12 @@ impl Integrity {
     /// The register of the root of the tree over the shadow table, or over what is newer in the metadata caches.
     pub fn table_root(&self) -> Option<LineBytes> {
         self.table.as_ref().and_then(Table::root).or_else(|| self.stale.as_ref().map(StaleBlocks::root))
+    }
+
+    /// The lines on the chip that go to memory when power is lost, as they would be there.
+    pub fn chip_lines(&self) -> Vec<(MediaLine, LineBytes)> {
+        let bits = self.stale.iter().flat_map(StaleBlocks::lines);
+        bits.chain(self.updates.iter().flat_map(Updates::lines)).collect()
     }
 
     /// Sets the register of the root, and the root on the chip, to what a boot has left.
@@ -203,9 +214,25 @@ impl EncryptionEngine {
         self.integrity.as_mut()?.stale.as_mut()
     }
 
-    /// Whether memory says what is in the metadata caches, so that a block which is evicted from them must leave in that event.
-    pub fn leaves_at_once(&self) -> bool {
+    /// Whether memory says what is in the metadata caches.
+    pub fn tells_what_is_cached(&self) -> bool {
         self.integrity.as_ref().is_some_and(|integrity| integrity.table.is_some() || integrity.stale.is_some())
+    }
+
+    /// Whether a block which is evicted from the metadata caches must leave in that event: memory says what is in them, or what
+    /// is not dirty in them is taken to be in memory.
+    pub fn leaves_at_once(&self) -> bool {
+        self.tells_what_is_cached() || self.keeps_updates()
+    }
+
+    /// Whether partial updates are combined on the chip.
+    pub fn keeps_updates(&self) -> bool {
+        self.integrity.as_ref().is_some_and(|integrity| integrity.updates.is_some())
+    }
+
+    /// Partial updates that are combined on the chip, if they are.
+    pub fn updates(&mut self) -> Option<&mut Updates> {
+        self.integrity.as_mut()?.updates.as_mut()
     }
 
     /// Whether counter blocks that are read from the media are verified.

@@ -10,7 +10,7 @@ use crate::message::{DevicePort, MediaLine, Observer};
 impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     /// Tells that what is `noted` has happened to the slot of `media`.
     pub fn note(&mut self, media: MediaLine, noted: Noted) {
-        if !self.engine.leaves_at_once() {
+        if !self.engine.tells_what_is_cached() {
             return;
         }
         self.note_in_table(media, noted);
@@ -55,7 +55,7 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
             let put = self.engine.stale().and_then(|stale| stale.put_bit(number, bit, set));
             let Some((bytes, [was_zero, is_zero])) = put else { return };
             let now = self.memory.now();
-            self.memory.observer.bit_line(now, MediaLine::table(number), &bytes);
+            self.memory.observer.chip_line(now, MediaLine::table(number), &bytes);
             if was_zero == is_zero {
                 return;
             }

@@ -335,8 +335,13 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     fn stops_loss(&self, write: &Write) -> bool {
         let Write { origin, counter, renews, .. } = *write;
         self.engine.cipher_of(origin) == Cipher::Counter
-            && self.engine.write_path_of(origin).stops_loss()
-            && (renews || (counter.major + u64::from(counter.minor)).is_multiple_of(self.engine.rules.stop_loss))
+            && match self.engine.write_path_of(origin).stops_loss() {
+                true => {
+                    renews || (counter.major + u64::from(counter.minor)).is_multiple_of(self.engine.rules.stop_loss)
+                }
+                // A partial update has no whole major counter.
+                false => renews && self.engine.keeps_updates(),
+            }
     }
 
     /// The queued data entry that the write in `slot` replaces.
@@ -394,6 +399,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Encrypted<'_, D, O> {
     pub fn append_block(&mut self, media: MediaLine, block: LineBytes, increment: u64) {
         if let MediaUnit::Counter(id) = media.unit() {
             self.outdate_staged(id, increment);
+        }
+        if let Some(updates) = self.engine.updates() {
+            updates.persisted(media);
         }
         self.memory.account_occupancy();
         if let Some(older) = self.merges(media) {

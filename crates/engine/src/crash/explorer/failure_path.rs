@@ -118,6 +118,7 @@ fn describe(step: BootStep) -> String {
         BootStep::Restored { slot, line } => format!("{} was restored from slot {slot} of the shadow cache", at(line)),
         BootStep::ShadowConsumed => "the shadow cache was declared consumed".to_owned(),
         BootStep::CachePadRenewed(slot) => format!("slot {slot} of the caches got its new pad"),
+        BootStep::MacsRecovered(block) => format!("line of MACs {:#x} was recovered", block.0),
         BootStep::CountersRecovered(block) => format!("the counters of block {:#x} were recovered", block.0),
         BootStep::ContentsRestored => {
             "the counter blocks and nodes that were only in the metadata caches were restored to them".to_owned()

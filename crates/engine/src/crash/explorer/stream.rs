@@ -77,8 +77,8 @@ impl Observer for Explorer<'_> {
         }
         self.auditor.media_hold(now, media, held);
     }
-    fn bit_line(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
-        self.auditor.bit_line(now, media, bytes);
+    fn chip_line(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
+        self.auditor.chip_line(now, media, bytes);
     }
     fn coalesced(&mut self, now: Ps, media: MediaLine, bytes: &LineBytes) {
         if self.verifies {

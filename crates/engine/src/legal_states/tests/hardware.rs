@@ -195,7 +195,13 @@ fn accepted() -> Vec<Design> {
     });
     // The machine here does not search for counters.
     let searches = |step: &RecoveryStep| {
-        matches!(step, RecoveryStep::RecoverCounters | RecoveryStep::RestoreContents | RecoveryStep::RestoreStale)
+        matches!(
+            step,
+            RecoveryStep::RecoverCounters
+                | RecoveryStep::RestoreContents
+                | RecoveryStep::RestoreStale
+                | RecoveryStep::ApplyUpdates
+        )
     };
     let tries = |design: &Design| design.recovery.iter().any(searches);
     let adr = |design: &Design| matches!(design.domain, PersistenceDomain::Adr) && design.log.is_none();
