@@ -158,9 +158,12 @@ _OF_BANKS = (
 
 
 def fitting(design: str, sets: list[str]) -> list[str]:
-    """Values of a machine that has what a design needs: modules, or a queue long enough for accepted writes."""
+    """Values of a machine that has what a design needs: modules, a counter block for a page, or a queue long enough."""
     if catalogue.needs_modules(design):
         return [*(one for one in sets if not one.startswith(_OF_BANKS)), *catalogue.MODULES]
+    if 'zeroing = "counters"' in cp.design_file(design):
+        whole_pages = ["counters.block_lines=64", "counters.minor_bits=2"]
+        return [*(one for one in sets if not one.startswith("counters.")), *whole_pages]
     if 'domain = "accepted-writes"' not in cp.design_file(design):
         return sets
     return ["controller.wpq_entries=3" if one == "controller.wpq_entries=2" else one for one in sets]
