@@ -30,7 +30,7 @@ def design(name: str | os.PathLike[str]) -> Design:
     return results.build(results.Design, described(name))
 
 
-MODULES = ("module.kind=buffered", "controller.policy=continuous")
+MODULES = ("controller.policy=continuous", "module.kind=buffered")
 """Values that give modules to a machine of banks."""
 
 

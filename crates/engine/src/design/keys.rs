@@ -82,8 +82,7 @@ impl Needs {
     /// The part that is missing from `draft`, as a file states it; `None` if nothing is missing.
     pub(super) fn missing(self, draft: &Draft) -> Option<&'static str> {
         use CounterKind::{OfMachine, OwnOfMachine, Split};
-        let shadow = draft.has_shadow();
-        let encrypted = draft.encryption.has_counters();
+        let (shadow, encrypted) = (draft.has_shadow(), draft.encryption.has_counters());
         let (met, part) = match self {
             Needs::Nothing => (true, ""),
             Needs::Encryption => (encrypted, "encryption = \"counter-mode\" or \"versioned-xts\""),

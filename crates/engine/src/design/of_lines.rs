@@ -77,7 +77,8 @@ pub(super) fn zeroing(draft: &Draft) -> Option<String> {
 
 /// Pages with and without counters: what knows only lines with counters.
 pub(super) fn pages(draft: &Draft) -> Option<String> {
-    if draft.page_modes == PageModes::Counters || !draft.encryption.has_counters() {
+    let overflows = matches!(draft.counters, CounterKind::Split | CounterKind::OfMachine | CounterKind::OwnOfMachine);
+    if draft.page_modes == PageModes::Counters || !draft.encryption.has_counters() || !overflows {
         return None;
     }
     let pairs = |atomic| matches!(draft.write_path.at_encrypted(atomic), Admit::Pair | Admit::Data);

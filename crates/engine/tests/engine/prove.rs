@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub(super) fn prove(request: &Value) -> Value {
-    let suited = suited(request.clone());
+    let suited = suited(with(&json!({"machine": "small"}), request.clone()));
     let report = api::prove(&suited.to_string(), &|_, _| {}, &Arc::default());
     let report = report.unwrap_or_else(|error| panic!("{request}: {error}"));
     let report: Value = serde_json::from_str(&report).unwrap();

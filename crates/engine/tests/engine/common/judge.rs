@@ -29,17 +29,18 @@ pub fn needs_modules(name: &str) -> bool {
     design::find(name, Variant::Hardened).is_some_and(|design| design.modules.is_some())
 }
 
-/// `request` on a machine that has what its design needs, without values that do not go with modules.
+/// `request` with what its design needs, without values that do not go with modules. Without a machine it has that of the design.
 pub fn suited(mut request: Value) -> Value {
-    if !request["design"].as_str().is_some_and(needs_modules) || request["machine"] == "cxl-pm" {
+    let machine = request["machine"].as_str().unwrap_or("optane").to_owned();
+    if !request["design"].as_str().is_some_and(needs_modules) || ["optane", "cxl-pm"].contains(&machine.as_str()) {
         return request;
     }
-    request["machine"] = json!("optane");
-    if let Some(sets) = request.get_mut("set").and_then(Value::as_array_mut) {
-        let of_banks = ["controller.policy=", "controller.counter_write=", "device.", "wear.", "l1.", "l2.", "l3."];
-        let goes = |set: &Value| !of_banks.iter().any(|banks| set.as_str().is_some_and(|set| set.starts_with(banks)));
-        sets.retain(|set| goes(set) || set == "device.capacity=48MiB" || set == "device.channels=3");
-    }
+    let of_banks = ["controller.policy=", "controller.counter_write=", "device.write_interruption=", "wear.", "dram."];
+    let goes = |set: &Value| !of_banks.iter().any(|banks| set.as_str().is_some_and(|set| set.starts_with(banks)));
+    let mut sets = request["set"].as_array().cloned().unwrap_or_default();
+    sets.retain(goes);
+    sets.extend(["controller.policy=continuous", "module.kind=buffered"].map(Value::from));
+    request["set"] = sets.into();
     request
 }
 
