@@ -67,6 +67,9 @@ fn every_fault() -> Vec<Value> {
         for variant in readings(&of.name) {
             for fault in Fault::of(&design::find(&of.name, variant).unwrap()) {
                 let ((entries, mut set), workload, tx_size, cores) = runs.new_tree(&mut runner).unwrap().current();
+                if of.shreds_pages() {
+                    set.push("counters.minor_bits=2".to_owned());
+                }
                 set.push(format!("controller.wpq_entries={}", queue_of(&of, entries)));
                 requests.push(json!({
                     "design": of.name, "variant": variant.name(), "fault": fault.name(), "set": set, "cores": cores,

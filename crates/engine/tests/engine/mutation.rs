@@ -93,6 +93,8 @@ const ROWS: &[Row] = &[
     row(Fault::DoneBitWithPair, "hot-xts", "array", LOST),
     with(row(Fault::ModifiedBits, "deuce", "array", LOST), NO_OVERFLOW),
     with(row(Fault::LeadingCounter, "deuce", "array", REUSED), NO_OVERFLOW),
+    row(Fault::ShreddedBlock, "silent-shredder", "store A; clwb A; sfence; zero-page A; load A", LOST),
+    row(Fault::ZeroMinor, "silent-shredder", "array", LOST),
     row(Fault::ReencryptionStatus, "secpm", "array", LOST),
     row(Fault::ReencryptionStatus, "eadr-cme", "array", LOST),
     with(row(Fault::ReencryptionStatus, "secpm", "array", LOST), TWO_PAGES),
