@@ -33,7 +33,7 @@ CANDIDATES_MAX = 1_000_000
 VALUES_MAX = 1_000
 """Most values of one key: more are a sweep. Each is checked before anything is computed."""
 
-POINTS_MAX = 10**17
+POINTS_MAX = 10**18
 """Most points of a space. Of a larger one, no search sees enough to say anything."""
 
 _ALL = "all"

@@ -235,12 +235,15 @@ def differences(one: Candidate, other: Candidate) -> dict[str, tuple[Value | Non
 
 
 def of_designs(names: Sequence[str], variant: Variant, without: Iterable[str]) -> dict[str, tuple[Value, ...]]:
-    """The values that parts have in some designs, in the order of the designs; `without` some parts."""
+    """The values that parts have in some designs, in the order of the designs; `without` some parts.
+
+    What a design sets of the machine is no part: it would be set for all others, too.
+    """
     left_out = frozenset(without)
     found: dict[str, dict[Value, None]] = {}
     for name in names:
         for key, value in catalogue.effective_parts(name, variant=variant).items():
-            if key not in left_out:
+            if key not in left_out and not key.startswith(catalogue.SET):
                 found.setdefault(key, {})[value] = None
     return {key: tuple(values) for key, values in found.items()}
 

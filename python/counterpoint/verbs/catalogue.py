@@ -30,6 +30,9 @@ def design(name: str | os.PathLike[str]) -> Design:
     return results.build(results.Design, described(name))
 
 
+SET = "set."
+"""Before the key of a machine value that a design sets, among its parts."""
+
 MODULES = ("controller.policy=continuous", "module.kind=buffered")
 """Values that give modules to a machine of banks."""
 
