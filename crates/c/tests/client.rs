@@ -134,7 +134,9 @@ fn digest_of_the_rust_path(name: &str) -> String {
 #[test]
 fn digest_is_that_of_the_rust_path() {
     let clients = clients();
-    for name in design::names() {
+    // The machine here has no modules.
+    let encrypts_itself = |name: &&str| design::find(name, Variant::Hardened).unwrap().modules.is_none();
+    for name in design::names().filter(encrypts_itself) {
         let expected = digest_of_the_rust_path(name);
         for client in clients {
             let found = run(Command::new(client).args(["trace", name, &REQUESTS.to_string()]));
