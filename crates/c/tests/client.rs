@@ -135,8 +135,8 @@ fn digest_of_the_rust_path(name: &str) -> String {
 fn digest_is_that_of_the_rust_path() {
     let clients = clients();
     // The machine here has no modules.
-    let encrypts_itself = |name: &&str| design::find(name, Variant::Hardened).unwrap().modules.is_none();
-    for name in design::names().filter(encrypts_itself) {
+    let runs_here = |name: &&str| design::find(name, Variant::Hardened).unwrap().modules.is_none();
+    for name in design::names().filter(runs_here) {
         let expected = digest_of_the_rust_path(name);
         for client in clients {
             let found = run(Command::new(client).args(["trace", name, &REQUESTS.to_string()]));
