@@ -211,7 +211,7 @@ WRITTEN: Mapping[tuple[str, str], Callable[[], str]] = {
             ("cli", "at-crash", "AtCrash"),
             ("cli", "drained", "DrainPart"),
             ("line-traces", "line-runs", "LineRun"),
-            ("figures", "windows", "Window"),
+            ("figures", "windows", "Windows"),
             ("crash-verdict", "stages", "StageTally"),
             ("crash-verdict", "stage-lines", "Part"),
             ("crash-programs", "by-line", "LineLosses"),

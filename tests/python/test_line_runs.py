@@ -36,12 +36,13 @@ def test_run_takes_a_trace_of_lines_with_what_it_has_over_time(trace: str, cli: 
         "event_digest": same.event_digest,
         "finish_ns": same.finish_ns,
     }
-    rows = found["windows"]["rows"]
-    assert sum(row["reads"] for row in rows) == same.media_reads
-    assert sum(row["counter_writes"] for row in rows) == same.counter_writes
-    assert len(Path("t.csv").read_text().splitlines()) == 1 + len(rows)
+    windows = found["windows"]
+    assert sum(windows["reads"]) == same.media_reads
+    assert sum(windows["counter_writes"]) == same.counter_writes
+    count = len(windows["from_ns"])
+    assert len(Path("t.csv").read_text().splitlines()) == 1 + count
     events = json.loads(Path("t.json").read_text())["traceEvents"]
-    assert sum(event["name"] == "entries, mean" for event in events) == len(rows)
+    assert sum(event["name"] == "entries, mean" for event in events) == count
     assert "over time, " in cli(*words, "--window", "200ns").out
 
 

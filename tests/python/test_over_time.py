@@ -37,7 +37,7 @@ def test_windows_sum_up_to_the_run_and_change_nothing() -> None:
     assert run.windows is not None
     assert (plain.windows, run.event_digest, run.stats.nvm) == (None, plain.event_digest, plain.stats.nvm)
     frame = cp.over_time(run)
-    assert len(frame) == len(run.windows.rows)
+    assert len(frame) == len(run.windows.from_ns)
     stats = run.stats
     for column, total in {
         "transactions": stats.transactions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -12,35 +12,34 @@ from rich.text import Text
 from ..system import units
 
 if TYPE_CHECKING:
-    from ..contract.results import Window, Windows
+    from ..contract.results import Windows
 
 _BARS = " \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 _COLUMNS = 40
 """Bars of a row at most: several windows share one, as their mean."""
 
-_FIGURES: Sequence[tuple[str, Callable[[Window], float]]] = (
-    ("instructions", lambda window: window.instructions),
-    ("transactions", lambda window: window.transactions),
-    ("lines read", lambda window: window.reads),
-    ("lines written", lambda window: window.writes),
-    ("counter misses", lambda window: window.counter_misses),
-    ("write queue, entries", lambda window: window.wpq_mean),
-)
+_FIGURES = {
+    "instructions": "instructions",
+    "transactions": "transactions",
+    "lines read": "reads",
+    "lines written": "writes",
+    "counter misses": "counter_misses",
+    "write queue, entries": "wpq_mean",
+}
 
 
 def table(windows: Windows) -> RenderableType:
     """A row for each figure: its bars, and the smallest and the largest of any window."""
-    rows = windows.rows
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     shown.add_column("", no_wrap=True)
     shown.add_column("", no_wrap=True)
     shown.add_column("least", justify="right", no_wrap=True)
     shown.add_column("most", justify="right", no_wrap=True)
-    for name, of in _FIGURES:
-        values = [of(window) for window in rows]
+    for name, figure in _FIGURES.items():
+        values = getattr(windows, figure)
         if any(values):
             shown.add_row(f"  {name}", bars(values), units.number(min(values)), units.number(max(values)))
-    told = f"over time, {units.count_of(len(rows), 'window')} of {units.time(windows.window_ns)}"
+    told = f"over time, {units.count_of(len(windows.from_ns), 'window')} of {units.time(windows.window_ns)}"
     return Group(Text(told, style="bold"), shown)
 
 

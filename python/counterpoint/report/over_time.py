@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..system import units
 from ..verbs import over_time
@@ -27,14 +28,12 @@ _WIDTH, _HEIGHT = 270, 70
 
 def drawing(run: Run | LineRun) -> figures.Spec:
     """The drawing in the words of Vega-Lite."""
-    rows = over_time.rows(run)
-    windows = run.windows
-    assert windows is not None, "it has rows"
+    columns = over_time.columns(over_time.of(run))
     what = f"{run.design} ({run.variant}) on {units.name_of(run.workload)}, machine {run.machine}"
     panels = [
-        _panel(title, [(name, [row[key] for row in rows]) for key, name in series], rows)
+        _panel(title, [(name, columns[key]) for key, name in series], columns["from_ns"])
         for title, series in _PANELS
-        if any(row[key] > 0 for row in rows for key, _ in series)
+        if any(value > 0 for key, _ in series for value in columns[key])
     ]
     if panels:
         panels[0]["title"] = {"text": what, "anchor": "start", "fontSize": 11, "fontWeight": "normal"}
@@ -43,11 +42,11 @@ def drawing(run: Run | LineRun) -> figures.Spec:
     return {**column.on_white(panels), "resolve": apart}
 
 
-def _panel(title: str, series: list[tuple[str, list[float]]], rows: list[dict[str, Any]]) -> figures.Spec:
+def _panel(title: str, series: list[tuple[str, Sequence[float]]], from_ns: Sequence[float]) -> figures.Spec:
     values = [
-        {"at": row["from_ns"] / 1e3, "value": value, "what": name}
+        {"at": at / 1e3, "value": value, "what": name}
         for name, each in series
-        for row, value in zip(rows, each, strict=True)
+        for at, value in zip(from_ns, each, strict=True)
     ]
     names = [name for name, _ in series]
     legend = (

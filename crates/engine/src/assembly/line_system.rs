@@ -12,7 +12,6 @@ use crate::message::{
 };
 use crate::parts::Design;
 use crate::stats;
-use crate::timeline::Windows;
 use std::sync::Arc;
 
 /// A controller in front of its device. A copy is independent of the original, and goes on from the same state.
@@ -41,14 +40,13 @@ impl<O: Observer> LineSystem<O> {
         let device = Device::new(machine, design.media_layout(machine), Arc::clone(&base))?
             .encrypting(machine, design.modules.is_some());
         let controller = controller(machine, design, seed, &base, &device)?;
-        let over_time = OverTime::new(None);
+        let over_time = OverTime::NONE;
         Ok(Self { queue: Queue::new(), controller, device, observer, over_time, responses: Vec::new() })
     }
 
     /// Has the run reported in windows of `length` picoseconds, if there is one. Must be called before it begins.
     pub(crate) fn report_windows(&mut self, length: Option<Ps>) {
-        let line_bytes = self.device.transfer_bytes();
-        self.over_time = OverTime::new(length.map(|length| Windows::new(length, line_bytes)));
+        self.over_time = OverTime::new(length, &self.device);
     }
 
     /// The windows of the run, which has ended with an event, if it is reported in any.

@@ -19,21 +19,29 @@ impl Counting<'_> {
     fn totals(&mut self, at: Ps) -> Totals {
         let (queue, [accesses, counter_accesses]) = (self.controller.stats(at), self.device.lines());
         let of_cores = |of: fn(&Core) -> u64| self.cores.iter().map(of).sum();
-        let mut channel_lines = vec![0; self.device.channels() as usize];
-        for bank in 0..self.device.banks() {
-            let of_bank = self.device.bank_stats(bank);
-            channel_lines[self.device.channel_and_rank(bank).0 as usize] += of_bank.reads + of_bank.writes;
-        }
         Totals {
             instructions: of_cores(Core::dispatched),
             transactions: of_cores(Core::transactions_ended),
             accesses,
             counter_accesses,
-            channel_lines,
+            channel_lines: self.channel_lines(accesses),
             lookups: [queue.counter_hits, queue.counter_misses + queue.counter_secondary_misses],
             queued_ps: queue.occupancy_ps,
             fence_stall_ps: of_cores(|core| core.stats().fence_stall_ps),
         }
+    }
+
+    /// The lines of each channel, of which there are so many reads and writes together.
+    fn channel_lines(&self, [reads, writes]: [u64; 2]) -> Vec<u64> {
+        if self.device.channels() == 1 {
+            return vec![reads + writes];
+        }
+        let mut lines = vec![0; self.device.channels() as usize];
+        for bank in 0..self.device.banks() {
+            let of_bank = self.device.bank_stats(bank);
+            lines[self.device.channel_and_rank(bank).0 as usize] += of_bank.reads + of_bank.writes;
+        }
+        lines
     }
 }
 
@@ -46,7 +54,13 @@ pub(super) struct OverTime {
 }
 
 impl OverTime {
-    pub fn new(windows: Option<Windows>) -> Self {
+    /// Without windows.
+    pub const NONE: Self = Self { windows: None, ends: Ps::MAX };
+
+    /// With windows of `length` picoseconds of a run on `device`, if there is a length.
+    pub fn new(length: Option<Ps>, device: &Device) -> Self {
+        let channels = device.channels() as usize;
+        let windows = length.map(|length| Windows::new(length, device.transfer_bytes(), channels));
         let ends = windows.as_ref().map_or(Ps::MAX, Windows::end);
         Self { windows, ends }
     }
@@ -56,7 +70,7 @@ impl OverTime {
     pub fn pass(&mut self, now: Ps, mut counting: Counting<'_>) {
         let Some(windows) = &mut self.windows else { return };
         while self.ends <= now {
-            windows.over(&counting.totals(self.ends), counting.controller.take_most_queued());
+            windows.over(counting.totals(self.ends), counting.controller.take_most_queued());
             self.ends = windows.end();
         }
     }
@@ -69,7 +83,7 @@ impl OverTime {
     /// Must be called at `now` after the stages have begun to count anew, with what they had [`counted`](Self::counted).
     pub fn restart(&mut self, now: Ps, counted: Option<Totals>, mut counting: Counting<'_>) {
         if let (Some(windows), Some(counted)) = (&mut self.windows, counted) {
-            windows.restart(&counted, &counting.totals(now));
+            windows.restart(&counted, counting.totals(now));
         }
     }
 

@@ -18,7 +18,6 @@ use crate::message::{
 };
 use crate::parts::{Counter, Design};
 use crate::stats;
-use crate::timeline::Windows;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -87,7 +86,7 @@ impl<O: Observer> System<O> {
             observer,
             warmup: config.warmup,
             measuring_since: (config.warmup == 0).then_some(0),
-            over_time: OverTime::new(None),
+            over_time: OverTime::NONE,
             flushed: false,
             next_step: None,
             responses: Vec::new(),
@@ -97,8 +96,7 @@ impl<O: Observer> System<O> {
 
     /// Has the run reported in windows of `length` picoseconds, if there is one. Must be called before it begins.
     pub fn report_windows(&mut self, length: Option<Ps>) {
-        let line_bytes = self.device.transfer_bytes();
-        self.over_time = OverTime::new(length.map(|length| Windows::new(length, line_bytes)));
+        self.over_time = OverTime::new(length, &self.device);
     }
 
     /// The windows of the run, which has ended, if it is reported in any.
@@ -133,7 +131,7 @@ impl<O: Observer> System<O> {
             observer,
             warmup: self.warmup,
             measuring_since: self.measuring_since,
-            over_time: OverTime::new(None),
+            over_time: OverTime::NONE,
             flushed: self.flushed,
             next_step: None,
             responses: Vec::new(),

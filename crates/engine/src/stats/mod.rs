@@ -10,7 +10,7 @@ pub use classes::Class;
 pub(crate) use classes::classes;
 pub use places::{BankReport, ChannelReport, EnergyReport};
 pub use sites::LineCost;
-pub use windows::{Window, Windows};
+pub use windows::Windows;
 
 use serde::Serialize;
 

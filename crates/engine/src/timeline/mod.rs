@@ -53,15 +53,15 @@ impl Timeline {
 
     /// The figures over time, as counter tracks.
     pub fn windows(&mut self, windows: &stats::Windows) {
-        for row in &windows.rows {
-            let at = row.from_ns / 1e3;
+        for (window, from_ns) in windows.from_ns.iter().enumerate() {
+            let at = from_ns / 1e3;
             let per_second = |lines: u64| lines as f64 * windows.line_bytes as f64 / windows.window_ns;
             for (process, name, value) in [
-                (CORES, "instructions", row.instructions as f64),
-                (DEVICE, "read, GB/s", per_second(row.reads)),
-                (DEVICE, "written, GB/s", per_second(row.writes)),
-                (CONTROLLER, "counter misses", row.counter_misses as f64),
-                (WPQ, "entries, mean", row.wpq_mean),
+                (CORES, "instructions", windows.instructions[window] as f64),
+                (DEVICE, "read, GB/s", per_second(windows.reads[window])),
+                (DEVICE, "written, GB/s", per_second(windows.writes[window])),
+                (CONTROLLER, "counter misses", windows.counter_misses[window] as f64),
+                (WPQ, "entries, mean", windows.wpq_mean[window]),
             ] {
                 self.event(&format!(
                     "{{\"ph\":\"C\",\"ts\":{at},\"pid\":{process},\"name\":\"{name}\",\"args\":{{\"value\":{value}}}}}"

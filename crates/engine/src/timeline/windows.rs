@@ -29,33 +29,32 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Combines each count with that of `other`.
-    fn with(&self, other: &Self, count: impl Fn(u64, u64) -> u64, sum: impl Fn(u128, u128) -> u128) -> Self {
-        let pair = |one: [u64; 2], other: [u64; 2]| [count(one[0], other[0]), count(one[1], other[1])];
-        let of_channel = |channel| count(self.of_channel(channel), other.of_channel(channel));
-        let channels = self.channel_lines.len().max(other.channel_lines.len());
-        Self {
-            instructions: count(self.instructions, other.instructions),
-            transactions: count(self.transactions, other.transactions),
-            accesses: pair(self.accesses, other.accesses),
-            counter_accesses: pair(self.counter_accesses, other.counter_accesses),
-            channel_lines: (0..channels).map(of_channel).collect(),
-            lookups: pair(self.lookups, other.lookups),
-            queued_ps: sum(self.queued_ps, other.queued_ps),
-            fence_stall_ps: count(self.fence_stall_ps, other.fence_stall_ps),
+    /// Nothing, of a run with so many channels.
+    fn nothing(channels: usize) -> Self {
+        Self { channel_lines: vec![0; channels], ..Self::default() }
+    }
+
+    /// Adds what a run that has `counted` so much has counted since it had `begun`.
+    fn add(&mut self, counted: &Self, begun: &Self) {
+        let pair = |all: &mut [u64; 2], counted: [u64; 2], begun: [u64; 2]| {
+            *all = [all[0] + counted[0] - begun[0], all[1] + counted[1] - begun[1]];
+        };
+        self.instructions += counted.instructions - begun.instructions;
+        self.transactions += counted.transactions - begun.transactions;
+        pair(&mut self.accesses, counted.accesses, begun.accesses);
+        pair(&mut self.counter_accesses, counted.counter_accesses, begun.counter_accesses);
+        pair(&mut self.lookups, counted.lookups, begun.lookups);
+        for (channel, lines) in self.channel_lines.iter_mut().enumerate() {
+            *lines += counted.channel_lines[channel] - begun.channel_lines[channel];
         }
+        self.queued_ps += counted.queued_ps - begun.queued_ps;
+        self.fence_stall_ps += counted.fence_stall_ps - begun.fence_stall_ps;
     }
 
-    fn of_channel(&self, channel: usize) -> u64 {
-        self.channel_lines.get(channel).copied().unwrap_or(0)
-    }
-
-    fn and(&self, other: &Self) -> Self {
-        self.with(other, |one, other| one + other, |one, other| one + other)
-    }
-
-    fn less(&self, other: &Self) -> Self {
-        self.with(other, |one, other| one - other, |one, other| one - other)
+    fn clear(&mut self) {
+        let mut channel_lines = std::mem::take(&mut self.channel_lines);
+        channel_lines.fill(0);
+        *self = Self { channel_lines, ..Self::default() };
     }
 }
 
@@ -63,33 +62,47 @@ impl Totals {
 #[derive(Clone, Debug)]
 pub struct Windows {
     length: Ps,
-    line_bytes: u64,
-    /// What the run had counted when each window ended that is over, and the most entries of the queue in it.
-    ends: Vec<(Totals, u64)>,
-    /// What it had counted when counting began anew.
-    before: Totals,
+    /// The windows that are over.
+    over: stats::Windows,
+    /// What the run had counted when the present window began, or when counting began anew in it.
+    begun: Totals,
+    /// What it has counted in the present window, as far as that is known.
+    counted: Totals,
 }
 
 impl Windows {
-    /// Windows of `length` picoseconds of a machine that moves `line_bytes` bytes with a whole line.
-    pub fn new(length: Ps, line_bytes: u64) -> Self {
-        Self { length, line_bytes, ends: Vec::new(), before: Totals::default() }
+    /// Windows of `length` picoseconds of a machine with so many channels, which moves `line_bytes` bytes with a whole line.
+    pub fn new(length: Ps, line_bytes: u64, channels: usize) -> Self {
+        let over = stats::Windows {
+            window_ns: ps_to_ns(length),
+            line_bytes,
+            channel_lines: vec![Vec::new(); channels],
+            ..stats::Windows::default()
+        };
+        Self { length, over, begun: Totals::nothing(channels), counted: Totals::nothing(channels) }
+    }
+
+    fn ended(&self) -> usize {
+        self.over.from_ns.len()
     }
 
     /// When the window ends that is not over, in picoseconds; `Ps::MAX` if there are too many already.
     pub fn end(&self) -> Ps {
-        if self.ends.len() > WINDOWS_MAX { Ps::MAX } else { self.length.saturating_mul(self.ends.len() as Ps + 1) }
+        if self.ended() > WINDOWS_MAX { Ps::MAX } else { self.length.saturating_mul(self.ended() as Ps + 1) }
     }
 
     /// The window is over in which the run is: it has counted `totals` since counting began anew, and the queue had
     /// `queued_most` entries at most.
-    pub fn over(&mut self, totals: &Totals, queued_most: u64) {
-        self.ends.push((self.before.and(totals), queued_most));
+    pub fn over(&mut self, totals: Totals, queued_most: u64) {
+        self.counted.add(&totals, &self.begun);
+        self.begun = totals;
+        self.cut(self.length, queued_most);
     }
 
     /// Counting has begun anew: what was `counted` before is `left` after it.
-    pub fn restart(&mut self, counted: &Totals, left: &Totals) {
-        self.before = self.before.and(&counted.less(left));
+    pub fn restart(&mut self, counted: &Totals, left: Totals) {
+        self.counted.add(counted, &self.begun);
+        self.begun = left;
     }
 
     /// The figures of the run, of which `measured_from` begins the part that is measured, and whose last event was at `end`: then
@@ -104,51 +117,41 @@ impl Windows {
         queued_most: u64,
         measured_from: Ps,
     ) -> Result<stats::Windows, ConfigError> {
-        let begun = self.length.saturating_mul(self.ends.len() as Ps);
-        let counted = self.before.and(totals);
+        self.counted.add(totals, &self.begun);
+        let begun = self.length.saturating_mul(self.ended() as Ps);
         // A run that ends with a window has none after it, unless the last event belongs there.
-        if begun < end || self.ends.last().is_none_or(|(last, _)| *last != counted) {
-            self.ends.push((counted, queued_most));
+        if begun < end || self.ended() == 0 || self.counted != Totals::nothing(self.over.channel_lines.len()) {
+            self.cut(end.saturating_sub(begun).clamp(1, self.length), queued_most);
         }
-        if self.ends.len() > WINDOWS_MAX {
+        if self.ended() > WINDOWS_MAX {
             let (length, all) = (ps_to_ns(self.length), ps_to_ns(end));
             return Err(ConfigError(format!(
                 "window: {length} ns makes more than {WINDOWS_MAX} windows of a run of {all} ns; the shortest is {} ns",
                 (all / WINDOWS_MAX as f64).ceil()
             )));
         }
-        let nothing = (Totals::default(), 0);
-        let begins = std::iter::once(&nothing).chain(&self.ends);
-        let rows = begins.zip(&self.ends).enumerate().map(|(number, ((begin, _), (over, most)))| {
-            let from = self.length * number as Ps;
-            row(from, (end - from).clamp(1, self.length), over.less(begin), *most)
-        });
-        Ok(stats::Windows {
-            window_ns: ps_to_ns(self.length),
-            measured_from_ns: ps_to_ns(measured_from),
-            line_bytes: self.line_bytes,
-            rows: rows.collect(),
-        })
+        Ok(stats::Windows { measured_from_ns: ps_to_ns(measured_from), ..self.over })
     }
-}
 
-/// The window that begins at `from` and lasts `length`, in which so much was `counted`.
-fn row(from: Ps, length: Ps, counted: Totals, queued_most: u64) -> stats::Window {
-    let ([reads, writes], [counter_reads, counter_writes]) = (counted.accesses, counted.counter_accesses);
-    let [counter_hits, counter_misses] = counted.lookups;
-    stats::Window {
-        from_ns: ps_to_ns(from),
-        instructions: counted.instructions,
-        transactions: counted.transactions,
-        reads,
-        writes,
-        counter_reads,
-        counter_writes,
-        channel_lines: counted.channel_lines,
-        counter_hits,
-        counter_misses,
-        wpq_mean: counted.queued_ps as f64 / length as f64,
-        wpq_most: queued_most,
-        fence_stall_ns: ps_to_ns(counted.fence_stall_ps),
+    /// Ends a window that lasts `length`, with what is `counted`.
+    fn cut(&mut self, length: Ps, queued_most: u64) {
+        let from = self.length * self.ended() as Ps;
+        let Self { over, counted, .. } = self;
+        over.from_ns.push(ps_to_ns(from));
+        over.instructions.push(counted.instructions);
+        over.transactions.push(counted.transactions);
+        over.reads.push(counted.accesses[0]);
+        over.writes.push(counted.accesses[1]);
+        over.counter_reads.push(counted.counter_accesses[0]);
+        over.counter_writes.push(counted.counter_accesses[1]);
+        for (channel, lines) in over.channel_lines.iter_mut().zip(&counted.channel_lines) {
+            channel.push(*lines);
+        }
+        over.counter_hits.push(counted.lookups[0]);
+        over.counter_misses.push(counted.lookups[1]);
+        over.wpq_mean.push(counted.queued_ps as f64 / length as f64);
+        over.wpq_most.push(queued_most);
+        over.fence_stall_ns.push(ps_to_ns(counted.fence_stall_ps));
+        counted.clear();
     }
 }

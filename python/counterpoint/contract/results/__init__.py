@@ -71,7 +71,6 @@ if TYPE_CHECKING:
         Recorded,
         Run,
         Stats,
-        Window,
         Windows,
         Wpq,
     )
@@ -146,7 +145,6 @@ else:
                 "Recorded",
                 "Run",
                 "Stats",
-                "Window",
                 "Windows",
                 "Wpq",
             ),
@@ -327,7 +325,6 @@ __all__ = [
     "Violation",
     "Watched",
     "WatchedReads",
-    "Window",
     "Windows",
     "Work",
     "Workload",

@@ -507,18 +507,23 @@ class LineCost(behaviour.LineCost):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """What happened in one window.
+class Windows:
+    """The figures of a run in windows of simulated time, from the begin of the simulation on, warm-up included. What
+    happened in the windows is a list for each figure, with a value for each window, in order, without a gap: there may
+    be thousands of them, and a name for each value would be most of a document.
 
     Attributes:
-        from_ns: when it begins.
+        window_ns: length of a window; the last one is cut where the simulation ends.
+        measured_from_ns: when measuring began. What was before it is warm-up.
+        line_bytes: bytes that a whole line moves on the bus, with what lies beside it.
+        from_ns: when each window begins.
         instructions: instructions that the cores dispatched. A long computation counts where it was dispatched.
         transactions: transactions that ended.
         reads: lines of all kinds that banks began to read.
         writes: lines of all kinds that banks began to write.
         counter_reads: counter blocks among the reads.
         counter_writes: counter blocks among the writes.
-        channel_lines: reads and writes by channel.
+        channel_lines: reads and writes of each channel, a list for each.
         counter_hits: lookups that found their block in the counter cache.
         counter_misses: lookups that did not find it, or found it being fetched.
         wpq_mean: mean number of entries of the write pending queue, over time.
@@ -526,36 +531,22 @@ class Window:
         fence_stall_ns: time that fences stalled commit, summed over all cores, where the stall ended.
     """
 
-    from_ns: float
-    instructions: int
-    transactions: int
-    reads: int
-    writes: int
-    counter_reads: int
-    counter_writes: int
-    channel_lines: tuple[int, ...]
-    counter_hits: int
-    counter_misses: int
-    wpq_mean: float
-    wpq_most: int
-    fence_stall_ns: float
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """The figures of a run in windows of simulated time, from the begin of the simulation on, warm-up included.
-
-    Attributes:
-        window_ns: length of a window; the last one is cut where the simulation ends.
-        measured_from_ns: when measuring began. What was before it is warm-up.
-        line_bytes: bytes that a whole line moves on the bus, with what lies beside it.
-        rows: the windows, in order, without a gap.
-    """
-
     window_ns: float
     measured_from_ns: float
     line_bytes: int
-    rows: tuple[Window, ...]
+    from_ns: tuple[float, ...]
+    instructions: tuple[int, ...]
+    transactions: tuple[int, ...]
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    counter_reads: tuple[int, ...]
+    counter_writes: tuple[int, ...]
+    channel_lines: tuple[tuple[int, ...], ...]
+    counter_hits: tuple[int, ...]
+    counter_misses: tuple[int, ...]
+    wpq_mean: tuple[float, ...]
+    wpq_most: tuple[int, ...]
+    fence_stall_ns: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
