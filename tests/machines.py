@@ -102,6 +102,7 @@ def machine(choice: random.Random) -> list[str]:
         return sizes[0] if tight and choice.random() < 0.75 else choice.choice(sizes)
 
     flag = ("true", "false")
+    entries = size(2, 4, 8, 32)
     policy = choice.choice(POLICIES)
     placement = choice.choice(("same-bank", "single-bank", "cross-bank", "interleaved"))
     mappings = ["page-interleaved", "page-xor", "bank-contiguous"]
@@ -136,6 +137,8 @@ def machine(choice: random.Random) -> list[str]:
         *(f"{level}.mshrs={size(1, 4)}" for level in ("l1", "l2", "l3")),
         f"l2.shared={choice.choice(flag)}",
         f"l3.size={size(256, 512, 1024)}B",
+        f"eadr.persist_buffer_entries={entries}",
+        f"eadr.persist_buffer_watermark={choice.randint(1, entries - 1)}",
         f"core.store_queue_entries={size(1, 8, 56)}",
         f"core.write_combining_buffers={size(1, 10)}",
         "engine.check_loads=true",

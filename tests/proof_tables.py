@@ -54,6 +54,7 @@ FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "recent-ciphertext": ("easy-pm", {"operations": 5}),
     "counter-drain": ("eadr-cme", {}),
     "newest-copy": ("eadr-all-operation", {"operations": 3, "lines": 2}),
+    "persist-buffer": ("secpb", {}),
     "cache-pads": ("eadr-cme", {}),
     "battery-encryption": ("eadr-all-operation", {}),
     "incr-counter": ("bbe", {"nested": True}),

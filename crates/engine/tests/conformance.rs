@@ -300,6 +300,7 @@ fn loads_find_what_the_program_stored_and_every_write_asked_for_is_accounted_for
             | "xts-tree"
             | "supermem-tree"
             | "rebuild"
+            | "secpb"
             | "strict"
             | "triad-nvm"
             | "plp"
@@ -459,7 +460,7 @@ const NULL_FOR_TRACES: [&str; 2] = ["/tx_size", "/footprint"];
 
 fn assert_keys(request: &Value, report: &Value, is_trace: bool) {
     let design = design_of(&request["design"]);
-    let drain = design.drain().filter(|_| design.caches_persist());
+    let drain = design.drain().filter(|_| design.stores_persist());
     for key in KEYS {
         let value = report.pointer(key).unwrap_or_else(|| panic!("{request}: {key} is missing"));
         let meaningless = key.starts_with("/at_crash") && drain.is_none()

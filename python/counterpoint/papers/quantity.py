@@ -77,6 +77,12 @@ def _boot(key: str) -> Callable[[Document], float | None]:
     return lambda cost: None if cost["recovery"] is None else cost["recovery"][key] / 1e9
 
 
+def _on_battery(cost: Document) -> float | None:
+    """Lines that a battery reads and writes at the worst power failure."""
+    work = cost["battery"]
+    return None if work is None else sum(sum(work[way].values()) for way in ("reads", "writes"))
+
+
 def _seconds(run: Document, key: str) -> float | None:
     nanoseconds = run["at_crash"][key]
     return None if nanoseconds is None else nanoseconds / 1e9
@@ -135,6 +141,7 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
     "boot_writes": _lines("writes"),
     "boot_s": _boot("time_ns"),
     "boot_paper_s": _boot("papers_ns"),
+    "battery_accesses": _on_battery,
 }
 """Figures of a run by name; None where a run has none.
 
@@ -144,7 +151,7 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
 `l1_access_latency` and `latency` are in ns, energies in mJ, and `recovery_paper_s` is by the formula of sepencr section
 V-D. Of the drain, `drain_caches_mj`, `drain_controller_mj` and `drain_encryption_mj` are the columns of its Table III.
 Those of `boot` are of recoveries: lines, and seconds on the machine's device or by the papers' arithmetic, 100 ns for
-each line read.
+each line read; `battery_accesses` are the lines that a battery reads and writes at the worst power failure.
 """
 
 

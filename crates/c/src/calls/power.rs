@@ -6,7 +6,7 @@ use counterpoint_engine::embed::PowerFailure;
 use std::ffi::c_int;
 
 /// Whether power can fail: 1, 0 or an error. counterpoint_last_error says why not: the design drains caches, which belong to
-/// the caller (the eadr family, bbe, sepencr, their trees, horus), or writes that are not encrypted yet (dolos), or the machine
+/// the caller (the eadr family, bbe, sepencr, their trees, horus, secpb), or writes that are not encrypted yet (dolos), or the machine
 /// has engine.bytes = false.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterpoint_can_crash(memory: *mut Handle) -> c_int {

@@ -55,11 +55,13 @@ pub fn name(battery: Battery) -> &'static str {
     }
 }
 
-/// Lines that can leave when power fails: the data slots of all caches, or the entries in which accepted writes rest.
+/// Lines that can leave when power fails: the data slots of all caches, the entries of persist buffers, or those in which
+/// accepted writes rest.
 pub fn drained_slots(machine: &Machine, cores: u16, design: &Design) -> u64 {
     match design.domain {
         PersistenceDomain::Adr => 0,
         PersistenceDomain::AcceptedWrites { unit, .. } => u64::from(unit.entries(machine.controller.wpq_entries)),
+        PersistenceDomain::PersistBuffers { .. } => u64::from(machine.eadr.persist_buffer_entries) * u64::from(cores),
         PersistenceDomain::Eadr { .. } => cache::data_slots(machine, cores, design.cache_pads),
     }
 }
@@ -169,6 +171,8 @@ mod tests {
             ("bbe-tree", Battery::WriteComputeOrder),
             ("bbe", Battery::WriteComputeOrder),
             ("eadr-all-operation", Battery::AllOperation),
+            ("eadr-tree", Battery::AllOperation),
+            ("secpb", Battery::AllOperation),
         ];
         for (design, needs) in needs {
             assert_eq!(battery(&find(design), &preset("sepencr").unwrap()).unwrap(), needs, "{design}");

@@ -5,7 +5,7 @@ use super::memory_map::shadow_region;
 use super::over_time::{Counting, OverTime};
 use super::warm::warm;
 use super::{encryption_parts, line_cipher};
-use crate::cache::{CacheParts, Hierarchy};
+use crate::cache::{BufferParts, CacheParts, Hierarchy};
 use crate::config::{Machine, ProgramBase, RunConfig};
 use crate::controller::{Context, Controller, EncryptionParts, Response};
 use crate::cpu::{Core, CoreContext};
@@ -16,7 +16,7 @@ use crate::message::{
     BaseImage, CachePort, CoreEvent, CoreId, Event, Line, LineBytes, NoObserver, Observer, OnChipLine, OpSource,
     ProgramLayout, Wake,
 };
-use crate::parts::{Counter, Design};
+use crate::parts::{Counter, Design, PersistenceDomain};
 use crate::stats;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl<O: Observer> System<O> {
     }
 
     /// The lines that leave if power fails now, as stored on the chip, in the order of their slots: the dirty ones of the caches,
-    /// or those of accepted writes.
+    /// those of persist buffers, or those of accepted writes.
     pub fn on_chip(&self) -> Vec<OnChipLine> {
         if let Some(accepted) = self.controller.accepted() {
             return accepted;
@@ -356,6 +356,14 @@ fn caches(
         let (Some(region), Some(encryption)) = (region, encryption) else { return [0; 64] };
         encryption.pads.pad(region.pad_line(slot), boot)
     };
-    let persistent = design.caches_persist();
-    Hierarchy::new(machine, cores, CacheParts { pads: design.cache_pads, persistent, pad_of_slot: &pad_of_slot })
+    let buffers = match design.domain {
+        PersistenceDomain::PersistBuffers { release, .. } => Some(BufferParts {
+            entries: machine.eadr.persist_buffer_entries,
+            watermark: machine.eadr.persist_buffer_watermark,
+            release,
+        }),
+        PersistenceDomain::Adr | PersistenceDomain::AcceptedWrites { .. } | PersistenceDomain::Eadr { .. } => None,
+    };
+    let (pads, persistent) = (design.cache_pads, design.caches_persist());
+    Hierarchy::new(machine, cores, CacheParts { pads, persistent, buffers, pad_of_slot: &pad_of_slot })
 }

@@ -95,7 +95,8 @@ impl Hierarchy {
                 return (self.reserved[owner] != line).then(|| self.take_from(cores, line));
             }
             self.count_eviction(line);
-            self.send_write(now, line, newest, None, None, false);
+            let token = self.send_write(now, line, newest, None, None, false);
+            self.leave_buffer(now, line, token, &newest);
         }
         let caches = [Some(&mut self.l1[owner]), Some(&mut self.l2[owner]), private_l3.map(|core| &mut self.l3[core])];
         for cache in caches.into_iter().flatten() {

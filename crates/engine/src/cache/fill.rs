@@ -155,6 +155,9 @@ impl Hierarchy {
         self.count_eviction(line);
         let token = self.send_write(now, line, resting, Some((l3, slot)), None, false);
         self.l3[l3].set_leaving(slot, token);
+        if self.buffers.is_some() && !self.dirty_above_l3(line) {
+            self.leave_buffer(now, line, token, &resting);
+        }
     }
 
     /// Counts and reports the eviction of a dirty line.

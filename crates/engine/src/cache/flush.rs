@@ -16,7 +16,8 @@ impl Hierarchy {
             self.drop_copies(line, None);
         }
         if let Some(resting) = dirty {
-            self.send_write(now, line, resting, None, Some(core), kind == FlushKind::KeepWithCounter);
+            let token = self.send_write(now, line, resting, None, Some(core), kind == FlushKind::KeepWithCounter);
+            self.leave_buffer(now, line, token, &resting);
             self.counts.flush_writes += 1;
             Access::Pending
         } else if self.writes.join(line, core) {
@@ -49,7 +50,7 @@ impl Hierarchy {
 
     /// If any cache holds `line` dirty, makes all copies clean and equal to the newest, and returns its bytes as the
     /// newest copy stores them.
-    fn clean(&mut self, core: usize, line: Line) -> Option<Resting> {
+    pub(super) fn clean(&mut self, core: usize, line: Line) -> Option<Resting> {
         // Dirty lines in private caches belong to the owner; if the line has no owner, only shared levels can hold it
         // dirty.
         let holder = self.directory.as_ref().and_then(|directory| directory.owner(line)).unwrap_or(core);

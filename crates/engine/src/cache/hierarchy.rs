@@ -9,6 +9,7 @@ use super::level::{Level, PadOfSlot, Resting};
 use super::log_trigger::LogTrigger;
 use super::mshr::{Mshrs, Phase, Want};
 use super::parts::{self, CacheParts, Latency};
+use super::persist_buffer::PersistBuffers;
 use super::stats::CacheCounts;
 use super::writes::Writes;
 use crate::config::{CacheLevel, Machine};
@@ -31,6 +32,8 @@ pub struct Hierarchy {
     pub(super) pads: CachePads,
     /// Whether the caches are in the persistence domain.
     pub(super) persistent: bool,
+    /// The persist buffers, if there are any.
+    pub(super) buffers: Option<PersistBuffers>,
     /// `None` with one core.
     pub(super) directory: Option<Directory>,
     /// For each core: the line that `own` has granted and that its `write` has not reached yet. It stays writable in
@@ -91,6 +94,7 @@ impl Hierarchy {
             latency: Latency::of(machine, of.pads),
             pads: of.pads,
             persistent: of.persistent,
+            buffers: of.buffers.map(|parts| PersistBuffers::new(parts, cores)),
             directory: (cores > 1).then(Directory::default),
             reserved: vec![NO_LINE; usize::from(cores)],
             log_triggers: (0..cores).map(|_| LogTrigger::default()).collect(),
@@ -143,6 +147,9 @@ impl Hierarchy {
         let record = self.writes.acknowledge(token.0);
         let (line, counters, place) = (record.line, record.counters, record.place);
         self.wakes.extend(record.waiters.iter().map(|&core| (core, Wake::Flush { line, counters, at: now })));
+        if !counters {
+            self.free_entry(now, token.0);
+        }
         if let Some((cache, slot)) = place
             && self.l3[cache].leaves_with(slot, token.0)
         {
@@ -299,6 +306,9 @@ impl CachePort for Hierarchy {
         if self.reserved[c] == line {
             self.release(now, c);
         }
+        if self.buffers.is_some() {
+            self.note_in_buffer(now, c, line);
+        }
     }
 
     fn flush(&mut self, now: Ps, core: CoreId, line: Line, kind: FlushKind) -> Access {
@@ -311,7 +321,13 @@ impl CachePort for Hierarchy {
 
     #[inline]
     fn prepare_store(&mut self, now: Ps, core: CoreId, line: Line) -> Access {
-        if self.counters_in_caches() { self.turn_dirty(now, core, line) } else { self.log_store(now, core, line) }
+        if self.counters_in_caches() {
+            self.turn_dirty(now, core, line)
+        } else if self.buffers.is_some() {
+            self.take_entry(now, core, line)
+        } else {
+            self.log_store(now, core, line)
+        }
     }
 
     fn end_transaction(&mut self, now: Ps, core: CoreId) -> Access {
@@ -344,7 +360,7 @@ impl CachePort for Hierarchy {
     }
 
     fn persistent(&self) -> bool {
-        self.persistent
+        self.persistent || self.buffers.is_some()
     }
 
     fn write_around(&mut self, now: Ps, core: CoreId, line: Line, data: &LineBytes) {

@@ -21,6 +21,7 @@ mod log_trigger;
 mod mshr;
 mod on_chip;
 mod parts;
+mod persist_buffer;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -29,5 +30,6 @@ mod writes;
 
 pub use hierarchy::Hierarchy;
 pub use parts::{CacheParts, check, data_slots, host_bytes};
+pub use persist_buffer::BufferParts;
 pub use stats::{CacheCounts, CacheStats};
 pub use warm::Warming;

@@ -9,7 +9,12 @@ impl Hierarchy {
     /// Every cached line whose bytes may not be in the persistence domain, in the order of slots: dirty lines, and
     /// lines whose write-back is not acknowledged. A line may occur once per level; its first copy is the newest. Lines
     /// that are encrypted at every access are returned unencrypted, because the arrays hold them so.
+    ///
+    /// With persist buffers: what is in them, the newest copy of a line before others.
     pub fn on_chip(&self) -> Vec<OnChipLine> {
+        if let Some(buffers) = &self.buffers {
+            return self.in_buffers(buffers);
+        }
         let mut lines = Vec::new();
         let mut seen = FxHashSet::default();
         let mut first = 0;
@@ -38,8 +43,12 @@ impl Hierarchy {
         (dirty.len() as u64, held.len() as u64)
     }
 
-    /// For each level: the number of slots of [`Hierarchy::on_chip`] in it, and the number of all its data slots.
+    /// For each level: the number of slots of [`Hierarchy::on_chip`] in it, and the number of all its data slots. With persist
+    /// buffers: their entries, as the first level's.
     pub fn dirty_per_level(&self) -> [(u64, u64); 3] {
+        if let Some(buffers) = &self.buffers {
+            return [buffers.used(), (0, 0), (0, 0)];
+        }
         [&self.l1, &self.l2, &self.l3].map(|caches| {
             caches.iter().fold((0, 0), |(unsaved, slots), cache: &Level| {
                 (unsaved + cache.unsaved().count() as u64, slots + cache.lines() as u64)

@@ -1,6 +1,7 @@
 //! What a design decides about the caches, and its consequences: which ways hold data, and how long an access takes.
 
 use super::level::Level;
+use super::persist_buffer::BufferParts;
 use crate::config::{CacheLevel, Machine};
 use crate::kernel::{ConfigError, Ps};
 use crate::message::{LINE_BYTES, LineBytes};
@@ -13,6 +14,8 @@ pub struct CacheParts<'a> {
     pub pads: CachePads,
     /// Whether the caches are in the persistence domain: then no line leaves its way before memory has acknowledged it.
     pub persistent: bool,
+    /// The buffers that a battery saves when the caches are lost.
+    pub buffers: Option<BufferParts>,
     /// Makes the pad of a data slot; called once for each slot with [`CachePads::BootPads`].
     pub pad_of_slot: &'a dyn Fn(u64) -> LineBytes,
 }
@@ -20,7 +23,7 @@ pub struct CacheParts<'a> {
 impl CacheParts<'_> {
     /// Lines are not encrypted in the caches and are lost at power loss.
     pub const PLAIN: CacheParts<'static> =
-        CacheParts { pads: CachePads::None, persistent: false, pad_of_slot: &|_| [0; 64] };
+        CacheParts { pads: CachePads::None, persistent: false, buffers: None, pad_of_slot: &|_| [0; 64] };
 }
 
 /// Checks that the caches of `machine` have room for pads: the number of ways must be even.

@@ -82,6 +82,7 @@ fn check(machine: &Machine) -> Result<(), String> {
             ));
         }
     }
+    persist_buffer(machine)?;
     counters(machine)?;
     integrity(machine)?;
     let Program { think_load_percent: loads, think_store_percent: stores, .. } = machine.program;
@@ -259,6 +260,17 @@ fn modules(machine: &Machine) -> Result<(), String> {
 }
 
 /// What goes with a link.
+fn persist_buffer(machine: &Machine) -> Result<(), String> {
+    let (watermark, entries) = (machine.eadr.persist_buffer_watermark, machine.eadr.persist_buffer_entries);
+    if watermark >= entries {
+        return Err(format!(
+            "eadr.persist_buffer_watermark = {watermark} must be below eadr.persist_buffer_entries = {entries}, because a \
+             store that waits for an entry needs a line on its way to memory"
+        ));
+    }
+    Ok(())
+}
+
 fn link(machine: &Machine) -> Result<(), String> {
     let Machine { module, controller, link, .. } = machine;
     if link.kind == LinkKind::None {

@@ -392,6 +392,12 @@ pub struct Eadr {
     /// Extra core cycles of an access for the exclusive-or with a cache pad. Decision: 1 ("less than 1 cycle").
     #[schemars(range(min = 0, max = 10_000), extend("x-because" = LATENCY))]
     pub xor_cycles: u32,
+    /// Entries of a core's persist buffer, each with a line.
+    #[schemars(range(min = 2, max = 4_096), extend("x-because" = "one line is on its way to memory while a store takes an entry"))]
+    pub persist_buffer_entries: u32,
+    /// The most lines of a core's persist buffer that are not on their way to memory; below `persist_buffer_entries`.
+    #[schemars(range(min = 1, max = 4_095), extend("x-because" = "one line is on its way to memory while a store takes an entry"))]
+    pub persist_buffer_watermark: u32,
     /// Energy of moving a byte from the first level to the memory, in nJ (sepencr section V-C).
     #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = DRAIN_ENERGY))]
     pub l1_drain_nj_per_byte: f64,

@@ -77,7 +77,7 @@ pub(crate) fn audited(case: &CrashCase<'_>, bases: &Bases) -> Result<Audited, Fa
         status_survives: survival.status,
         drain: design
             .drain()
-            .map(|_| DrainFacts { caches: design.caches_persist(), shadow: shadow.zip(stamp_of(design)) }),
+            .map(|_| DrainFacts { caches: design.stores_persist(), shadow: shadow.zip(stamp_of(design)) }),
         program,
     });
     let machine = (&config.machine, cores as u16);

@@ -4,7 +4,7 @@
 use super::keys::KEYS;
 use crate::config::Variant;
 use crate::parts::{
-    AppendOrder, BufferSave, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart,
+    AppendOrder, BufferRelease, BufferSave, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart,
     CounterStore, CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts,
     DrainPath, Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity,
     LogChains, LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac,
@@ -68,6 +68,7 @@ pub(super) struct Draft {
     pub drain: DrainPath,
     pub drain_counters: CounterDrain,
     pub drain_copies: DrainCopies,
+    pub buffer_release: BufferRelease,
     pub shadow_slots: ShadowSlots,
     pub shadow_pads: ShadowPads,
     pub shadow_integrity: ShadowIntegrity,
@@ -217,6 +218,10 @@ impl Draft {
             DomainReach::AcceptedWrites => PersistenceDomain::AcceptedWrites {
                 drain: CrashDrain::Parts(DrainParts { counters: CounterDrain::Never, ..parts }),
                 unit: self.minor_unit,
+            },
+            DomainReach::PersistBuffers => PersistenceDomain::PersistBuffers {
+                drain: CrashDrain::Parts(DrainParts { counters: CounterDrain::Never, ..parts }),
+                release: self.buffer_release,
             },
             DomainReach::Eadr => PersistenceDomain::Eadr { drain: CrashDrain::Parts(parts) },
         }

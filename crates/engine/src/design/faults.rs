@@ -15,7 +15,7 @@
 use crate::config::{Leveling, Machine, unknown_name};
 use crate::kernel::ConfigError;
 use crate::parts::{
-    Admit, AppendOrder, BufferSave, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate,
+    Admit, AppendOrder, BufferRelease, BufferSave, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate,
     CounterVerification, CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog,
     LogChains, LogEncryption, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PageModes, PartialUpdates,
     PersistenceDomain, ProgramForm, RecoveryStep, ReencryptedWords, RegisterName, RootUpdate, ShadowIntegrity,
@@ -74,6 +74,7 @@ faults! {
     RecentCiphertext "recent-ciphertext" "The recent-ciphertext registers are never written: every line of a chain follows the same block."
     CounterDrain "counter-drain" "Dirty counter blocks do not leave on battery."
     NewestCopy "newest-copy" "Every cached copy of a line leaves on battery, the oldest last."
+    PersistBuffer "persist-buffer" "An entry of a persist buffer is free when its line is sent, before memory has it."
     CachePads "cache-pads" "Lines rest in the caches in the clear."
     BatteryEncryption "battery-encryption" "Lines leave on battery as they rest in the caches."
     IncrCounter "incr-counter" "The incr-counter does not survive a loss of power."
@@ -301,7 +302,12 @@ impl Fault {
         if self == Fault::CachePads {
             return (pads != CachePads::None).then(|| design.cache_pads = CachePads::None);
         }
-        let (PersistenceDomain::Eadr { drain } | PersistenceDomain::AcceptedWrites { drain, .. }) = &mut design.domain
+        if let (Fault::PersistBuffer, PersistenceDomain::PersistBuffers { release, .. }) = (self, &mut design.domain) {
+            return turn(release, BufferRelease::WhenDurable, BufferRelease::WhenSent);
+        }
+        let (PersistenceDomain::Eadr { drain }
+        | PersistenceDomain::PersistBuffers { drain, .. }
+        | PersistenceDomain::AcceptedWrites { drain, .. }) = &mut design.domain
         else {
             return None;
         };

@@ -54,6 +54,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("anubis-asit", include_str!("anubis-asit.toml")),
     ("phoenix", include_str!("phoenix.toml")),
     ("thoth", include_str!("thoth.toml")),
+    ("eadr-tree", include_str!("eadr-tree.toml")),
+    ("secpb", include_str!("secpb.toml")),
     ("star", include_str!("star.toml")),
     ("scue", include_str!("scue.toml")),
     ("secpm-tree", include_str!("secpm-tree.toml")),

@@ -53,6 +53,8 @@ pub(super) enum Needs {
     LogChains,
     Eadr,
     AcceptedWrites,
+    PersistBuffers,
+    Copies,
     Drains,
     Shadow,
     ShadowCounter,
@@ -93,7 +95,14 @@ impl Needs {
             Needs::LogChains => (draft.log == LogMode::CipherFeedback, "log = \"cipher-feedback\""),
             Needs::Eadr => (draft.domain == DomainReach::Eadr, "domain = \"eadr\""),
             Needs::AcceptedWrites => (draft.domain == DomainReach::AcceptedWrites, "domain = \"accepted-writes\""),
-            Needs::Drains => (draft.domain != DomainReach::Adr, "domain = \"eadr\" or \"accepted-writes\""),
+            Needs::PersistBuffers => (draft.domain == DomainReach::PersistBuffers, "domain = \"persist-buffers\""),
+            Needs::Copies => (
+                matches!(draft.domain, DomainReach::Eadr | DomainReach::PersistBuffers),
+                "domain = \"eadr\" or \"persist-buffers\"",
+            ),
+            Needs::Drains => {
+                (draft.domain != DomainReach::Adr, "domain = \"eadr\", \"persist-buffers\" or \"accepted-writes\"")
+            }
             Needs::Shadow => (shadow, "a shadow cache, drain = \"encrypt-to-shadow\" or \"to-shadow\""),
             Needs::ShadowCounter => {
                 (shadow && draft.drain == DrainPath::EncryptToShadow, "drain = \"encrypt-to-shadow\"")
@@ -270,7 +279,8 @@ pub(super) const KEYS: &[Key] = &[
     one!(minor_unit, AcceptedWrites),
     one!(drain, Drains),
     one!(drain_counters, Eadr),
-    one!(drain_copies, Eadr),
+    one!(drain_copies, Copies),
+    one!(buffer_release, PersistBuffers),
     one!(shadow_slots, Shadow),
     one!(shadow_pads, ShadowCounter),
     one!(shadow_integrity, Shadow),

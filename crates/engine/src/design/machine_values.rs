@@ -43,6 +43,8 @@ pub(super) const MACHINE_VALUES: &[(&str, Needs)] = &[
     ("log.cfb_latency", Needs::LogChains),
     ("log.iv", Needs::LogChains),
     ("eadr.battery", Needs::Eadr),
+    ("eadr.persist_buffer_entries", Needs::PersistBuffers),
+    ("eadr.persist_buffer_watermark", Needs::PersistBuffers),
     ("eadr.cme_levels", Needs::AesAtAccess),
     ("eadr.xor_cycles", Needs::BootPads),
 ];

@@ -229,8 +229,8 @@ fn part_that_says_nothing_and_parts_that_contradict_each_other_are_refused() {
     contradiction("base = \"bbe\"\nshadow_integrity = \"tree\"", "needs integrity = \"macs\" or a tree");
     contradiction("base = \"bbe-tree\"\nshadow_integrity = \"none\"", "with shadow_integrity = \"tree\"");
     contradiction(
-        "base = \"eadr-all-operation\"\nintegrity = \"macs\"",
-        "integrity = \"macs\" with domain = \"eadr\" needs drain = \"encrypt-to-shadow\" or \"to-shadow\"",
+        "base = \"eadr-cme\"\nintegrity = \"macs\"",
+        "integrity = \"macs\" with domain = \"eadr\" needs drain = \"through-write-path\", or \"encrypt-to-shadow\"",
     );
     contradiction("base = \"bbe-tree\"\nrestore_into = \"caches\"", "and restore_into = \"memory\"");
     contradiction("base = \"bbe-tree\"\nshadow_slots = \"all\"", "needs shadow_slots = \"dirty\"");
@@ -245,6 +245,15 @@ fn part_that_says_nothing_and_parts_that_contradict_each_other_are_refused() {
         "shadow_table = \"none\"",
     );
     contradiction("base = \"bbe\"\nshadow_stamp = \"lowest-bit\"", "needs drain = \"to-shadow\"");
+    for (part, needed) in [
+        ("program = \"plain\"", "domain = \"persist-buffers\" needs program = \"flush-free\" and log = \"none\""),
+        ("drain = \"in-place\"", "needs drain = \"through-write-path\" with encryption = \"counter-mode\""),
+        ("zeroing = \"counters\"", "needs zeroing = \"stores\""),
+        ("shadow_table = \"on-dirty\"", "with domain = \"persist-buffers\" needs shadow_table = \"none\""),
+        ("tree_leaves = \"current\"\ncounter_update = \"with-data\"", "needs tree_update = \"eager\" and tree_leaves = \"persisted\""),
+    ] {
+        contradiction(&format!("base = \"secpb\"\n{part}"), needed);
+    }
     contradiction(
         "base = \"sepencr\"\nrecovery = [\"renew-cache-pads\", \"restore-shadow\"]\nrestore_into = \"caches\"\nshadow_stamp = \"boot-counter\"",
         "put into the caches before",

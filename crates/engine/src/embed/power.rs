@@ -6,6 +6,7 @@ use crate::assembly::{self, codec_of, encryption_parts};
 use crate::device::Device;
 use crate::kernel::{Ps, Slab};
 use crate::message::{BaseImage, Content, DevicePort, Line, LineBytes, MediaLine, MediaUnit, NoObserver};
+use crate::parts::PersistenceDomain;
 use crate::power::{PowerLoss, held};
 use crate::recovery::{Alarm, HeldState, LineCodec, Work};
 use serde::Serialize;
@@ -41,7 +42,11 @@ impl Memory {
             return Some("engine.bytes = false leaves nothing that could survive".into());
         }
         self.design.drain().map(|_| {
-            let what = if self.design.caches_persist() { "caches" } else { "accepted writes" };
+            let what = match self.design.domain {
+                PersistenceDomain::PersistBuffers { .. } => "persist buffers",
+                PersistenceDomain::AcceptedWrites { .. } => "accepted writes",
+                PersistenceDomain::Adr | PersistenceDomain::Eadr { .. } => "caches",
+            };
             format!("design '{}' drains {what} when power fails, and an embedded memory does not", self.design.name)
         })
     }

@@ -45,5 +45,5 @@ pub(crate) fn explains(config: &RunConfig, design: &Design, source: &Source) -> 
 
 /// Whether power loss leaves neither caches nor a log of the hardware.
 pub(crate) fn loses_caches(design: &Design) -> bool {
-    !design.caches_persist() && design.log.is_none()
+    !design.stores_persist() && design.log.is_none()
 }

@@ -38,6 +38,11 @@ impl CrashDrain {
         }
     }
 
+    /// Whether lines leave through the ordinary write path.
+    pub fn takes_write_path(self) -> bool {
+        matches!(self, CrashDrain::Parts(DrainParts { path: DrainPath::ThroughWritePath, .. }))
+    }
+
     /// What protects the shadow cache; nothing if there is none.
     pub fn shadow_integrity(self) -> ShadowIntegrity {
         match self {

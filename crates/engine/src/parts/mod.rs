@@ -32,7 +32,7 @@ pub use integrity::{
     TreePersistence, TreeRoots, TreeScheme, TreeUpdate,
 };
 pub use persistence::{
-    Battery, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism, DrainParts,
+    Battery, BufferRelease, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism, DrainParts,
     DrainPath, Forbidden, MinorUnit, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto,
     ShadowIntegrity, ShadowPads, ShadowSlots, StampSource, StepName,
 };
@@ -152,11 +152,13 @@ impl Design {
     }
 
     /// How lines leave that are neither in memory nor in the write pending queue, after power loss: the dirty ones of the
-    /// caches, or those of accepted writes. `None` if they do not.
+    /// caches, those of persist buffers, or those of accepted writes. `None` if they do not.
     pub fn drain(&self) -> Option<CrashDrain> {
         match self.domain {
             PersistenceDomain::Adr => None,
-            PersistenceDomain::AcceptedWrites { drain, .. } | PersistenceDomain::Eadr { drain } => Some(drain),
+            PersistenceDomain::AcceptedWrites { drain, .. }
+            | PersistenceDomain::PersistBuffers { drain, .. }
+            | PersistenceDomain::Eadr { drain } => Some(drain),
         }
     }
 
@@ -165,11 +167,16 @@ impl Design {
         matches!(self.domain, PersistenceDomain::Eadr { .. })
     }
 
+    /// Whether a store is durable once it is visible: the caches are in the persistence domain, or buffers beside them.
+    pub fn stores_persist(&self) -> bool {
+        self.caches_persist() || matches!(self.domain, PersistenceDomain::PersistBuffers { .. })
+    }
+
     /// What is computed before a write is accepted, if writes are accepted before they are encrypted.
     pub fn minor_unit(&self) -> Option<MinorUnit> {
         match self.domain {
             PersistenceDomain::AcceptedWrites { unit, .. } => Some(unit),
-            PersistenceDomain::Adr | PersistenceDomain::Eadr { .. } => None,
+            PersistenceDomain::Adr | PersistenceDomain::PersistBuffers { .. } | PersistenceDomain::Eadr { .. } => None,
         }
     }
 

@@ -222,9 +222,26 @@ pub enum DomainReach {
     /// pending queue until it is encrypted there.
     #[strum(props(paper = "Han et al., MICRO 2021 (Dolos)"))]
     AcceptedWrites,
+    /// The domain also has a persist buffer beside the first level of each core, with the lines that the core wrote last.
+    #[strum(props(paper = "Freij, Zhou and Solihin, HPCA 2023 (SecPB)"))]
+    PersistBuffers,
     /// The domain also has the caches and the counter cache.
     #[strum(props(paper = "sepencr, section II-D"))]
     Eadr,
+}
+
+/// When an entry of a persist buffer is free for another line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, VariantArray, IntoStaticStr, EnumProperty, JsonSchema)]
+#[strum(serialize_all = "kebab-case")]
+#[schemars(rename_all = "kebab-case")]
+pub enum BufferRelease {
+    /// When the write that takes its line to memory is in the persistence domain.
+    #[default]
+    #[strum(props(paper = "Freij, Zhou and Solihin, HPCA 2023 (SecPB)"))]
+    WhenDurable,
+    /// When its line is sent.
+    #[strum(props(paper = "seeded fault"))]
+    WhenSent,
 }
 
 /// What is computed for a write before it is accepted, so that it can leave on battery. The rest is computed on battery. What
@@ -273,6 +290,13 @@ pub enum PersistenceDomain {
         drain: CrashDrain,
         /// What is computed before one is accepted.
         unit: MinorUnit,
+    },
+    /// Also a persist buffer of each core.
+    PersistBuffers {
+        /// How lines leave it after power loss.
+        drain: CrashDrain,
+        /// When an entry is free.
+        release: BufferRelease,
     },
     /// Also the caches and the counter cache.
     Eadr {

@@ -17,7 +17,7 @@ use crate::controller::ControllerSnapshot;
 use crate::device::Image;
 use crate::kernel::Ps;
 use crate::layout::{ShadowRegion, ShadowRegisters, SlotMetadata};
-use crate::message::{Content, DrainedWrite, Line, LineBytes, MediaLine, Observer, OnChipLine, xor};
+use crate::message::{Content, DrainedWrite, Line, LineBytes, MediaLine, MediaUnit, Observer, OnChipLine, xor};
 use crate::parts::{
     Battery, BufferSave, CachePads, Counter, CrashDrain, Design, Domain, Forbidden, MacSource, OnBattery, RecoveryStep,
     RegisterName,
@@ -256,6 +256,8 @@ impl<'a> PowerLoss<'a> {
         let work = path.work();
         let mut after = HeldState {
             status: path.status,
+            root: path.root,
+            roots: path.roots.iter().map(|(place, root)| (*place, *root)).collect(),
             global_counter: held.global_counter.map(|_| path.register),
             registers,
             ..held
@@ -384,12 +386,19 @@ impl<'a> Draining<'a> {
         path.status = held.status;
         path.register = held.global_counter.unwrap_or(0);
         path.in_the_clear.extend(&held.plain);
+        path.root = held.root;
+        path.roots = held.roots.iter().map(|(place, root)| (*place, *root)).collect();
         let mut leaving = Leaving::default();
         for (media, bytes) in &held.wpq {
             path.store(*media, bytes);
         }
-        path.forget_work();
         let drains = loss.drain.is_some_and(CrashDrain::drains_counters);
+        if !drains && loss.drain.is_some_and(CrashDrain::takes_write_path) {
+            // The nodes on the chip are lost with power, and until then what the battery writes is computed from them.
+            let nodes = held.metadata.iter().filter(|(media, _)| matches!(media.unit(), MediaUnit::Node(_)));
+            nodes.for_each(|(media, bytes)| path.store(*media, bytes));
+        }
+        path.forget_work();
         let counters = held.counters.iter().map(|(block, bytes)| (MediaLine::counter(*block), *bytes));
         for (media, bytes) in counters.chain(held.metadata.iter().copied()).filter(|_| drains) {
             path.store(media, &bytes);

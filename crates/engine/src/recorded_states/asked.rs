@@ -25,5 +25,5 @@ pub struct RecordedLegal<'a> {
 /// Whether the legal states of a recorded program are known: caches are lost, and hardware keeps no log; or caches persist
 /// over plaintext memory.
 pub(crate) fn explains(design: &Design) -> bool {
-    loses_caches(design) || (design.caches_persist() && design.encryption.is_none() && design.log.is_none())
+    loses_caches(design) || (design.stores_persist() && design.encryption.is_none() && design.log.is_none())
 }

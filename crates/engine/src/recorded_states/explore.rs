@@ -96,7 +96,7 @@ pub(super) fn explored(case: &CrashCase<'_>, asked: RecordedLegal<'_>, seen: &mu
         return Err(Failure::Cancelled);
     }
     let unjudged = (points == 0)
-        .then(|| near.unjudged(exploration.plan, exploration.region, (case.design.caches_persist(), sector)));
+        .then(|| near.unjudged(exploration.plan, exploration.region, (case.design.stores_persist(), sector)));
     let seconds = started.seconds();
     let unlike = watching.as_ref().is_some_and(|watching| watching.unlike);
     let extent = if unlike { Extent { tally: extent.tally.without_reads(), ..extent } } else { extent };
@@ -189,7 +189,7 @@ impl<'a> Reading<'a> {
         judging.rewind()?;
         let counters = self.rules.map(|rules| Counters::new(rules, self.case.source.annotated()));
         Ok(Memory::new(self.trace.files(), self.base, |line| judging.recovery().shows(line))
-            .with_caches_that_persist(self.case.design.caches_persist())
+            .with_caches_that_persist(self.case.design.stores_persist())
             .telling_marks(judging.recovery().named().marks)
             .with_counters(counters)
             .with_sectors(self.sector))

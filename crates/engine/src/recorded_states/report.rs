@@ -70,7 +70,7 @@ impl Outcome<'_> {
             judging.recoveries.images,
             self.budget,
             Points {
-                caches_persist: case.design.caches_persist(),
+                caches_persist: case.design.stores_persist(),
                 sector: self.sector,
                 marks: judging.recovery().named().marks,
             },

@@ -18,6 +18,7 @@ mod small;
 mod tests;
 mod time;
 
+pub(crate) use model::Memory;
 pub use on_chip::{OnChip, on_chip};
 
 use crate::config::{ByteSize, Machine};
@@ -25,7 +26,7 @@ use crate::kernel::{ConfigError, Failure};
 use crate::message::LINE_BYTES;
 use crate::parts::{Choice, Design, RecoveryStep, StepName};
 use crate::recovery::Work;
-use model::{Left, Memory, Sweep};
+use model::{Left, Sweep};
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 use time::Clock;

@@ -2,10 +2,11 @@
 //! must be able to drain.
 
 use super::model::Memory;
+use crate::assembly::memory_map;
 use crate::cache;
 use crate::config::{GlobalRegister, Machine};
 use crate::message::LINE_BYTES;
-use crate::parts::{Choice, Design, Domain, GroupCommit, RegisterName, TreeRoots, WriteQueues};
+use crate::parts::{Choice, Design, Domain, GroupCommit, PersistenceDomain, RegisterName, TreeRoots, WriteQueues};
 use serde::Serialize;
 use strum::VariantArray;
 
@@ -45,6 +46,10 @@ pub fn on_chip(design: &Design, machine: &Machine, cores: u16) -> Vec<OnChip> {
         let kept = kept(design.registers.domain(name), machine)?;
         (bytes > 0).then(|| OnChip { item: name.name().replace('-', " "), kept, bytes })
     }));
+    if let PersistenceDomain::PersistBuffers { .. } = design.domain {
+        let slots = memory_map::drained_slots(machine, cores, design);
+        items.push(OnChip { item: "persist buffers".into(), kept: Kept::Battery, bytes: slots * (LINE_BYTES + ADDRESS) });
+    }
     if design.caches_persist() {
         let slots = cache::data_slots(machine, cores, design.cache_pads);
         items.push(OnChip { item: "caches".into(), kept: Kept::Battery, bytes: slots * (LINE_BYTES + ADDRESS) });

@@ -9,6 +9,7 @@ use crate::kernel::{Failure, Ps, ps_to_ns};
 use crate::layout::{LineHash, LineTree, ShadowRegion};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, NoObserver};
 use crate::parts::{CrashDrain, Design, RecoveryStep, RestoreInto, ShadowIntegrity};
+use crate::recovery_cost::Memory;
 use crate::stats::{AtCrash, DrainPart};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,13 +103,18 @@ fn parts(
         part(names[level], slots * LINE_BYTES, dirty * LINE_BYTES, nj_per_byte[level])
     };
     let mut parts: Vec<DrainPart> = (0..names.len()).map(of_level).collect();
-    if design.has_counter_cache() {
+    if !design.caches_persist() {
+        // The lines of persist buffers leave as those of the first level do.
+        parts.truncate(1);
+        parts[0].name = "persist-buffers";
+    }
+    if drain.drains_counters() && design.has_counter_cache() {
         let caches = if controller.counter_cache_size_per_core { u64::from(config.cores) } else { 1 };
         let bytes = controller.counter_cache_size.0 * caches;
         let dirty = held.counter_blocks * LINE_BYTES;
         parts.push(part("counter-cache", bytes, dirty, eadr.controller_drain_nj_per_byte));
     }
-    if design.integrity.is_some() && integrity.metadata_cache == MetadataCache::Apart {
+    if drain.drains_counters() && design.integrity.is_some() && integrity.metadata_cache == MetadataCache::Apart {
         let dirty = held.metadata_lines * LINE_BYTES;
         let nj_per_byte = eadr.controller_drain_nj_per_byte;
         parts.push(part("metadata-cache", integrity.metadata_cache_size.0, dirty, nj_per_byte));
@@ -118,19 +124,34 @@ fn parts(
         let (dirty, slots) = held.slots();
         parts.push(part("encryption", slots * LINE_BYTES, dirty * LINE_BYTES, nj_per_byte));
     }
-    if let Some(region) = region.filter(|_| drain.shadow_integrity() != ShadowIntegrity::None) {
+    if let Some(hashes) = hashes_of(config, design, held, drain, region) {
         // A hash of a line runs AES over all of it.
-        let hashed = |hashes: u64| hashes * LINE_BYTES;
-        let hashes = if region.macs {
-            // A MAC of each slot.
-            [region.slots, held.dirty.len() as u64]
-        } else {
-            [LineTree::hashes(region.lines()), hashes(region, &held.dirty)]
-        };
-        let [all, dirty] = hashes.map(hashed);
+        let [all, dirty] = hashes.map(|hashes| hashes * LINE_BYTES);
         parts.push(part("hashes", all, dirty, eadr.aes_pj_per_byte / 1e3));
     }
     parts
+}
+
+/// Hashes and MACs that the battery computes if every slot is dirty, and for those that are; `None` if it computes none.
+fn hashes_of(
+    config: &RunConfig,
+    design: &Design,
+    held: &Held,
+    drain: CrashDrain,
+    region: Option<ShadowRegion>,
+) -> Option<[u64; 2]> {
+    if drain.takes_write_path() && design.integrity.is_some() {
+        let each = Memory::of(design, &config.machine).hashes_of_a_write();
+        let (dirty, slots) = held.slots();
+        return Some([slots * each, dirty * each]);
+    }
+    let region = region.filter(|_| drain.shadow_integrity() != ShadowIntegrity::None)?;
+    // A MAC of each slot, or a tree.
+    Some(if region.macs {
+        [region.slots, held.dirty.len() as u64]
+    } else {
+        [LineTree::hashes(region.lines()), hashes(region, &held.dirty)]
+    })
 }
 
 /// Hashes that the tree over the shadow cache takes if these slots are dirty.

@@ -46,7 +46,7 @@ pub fn simulate_observed<O: Observer>(
     system.report_windows(window);
     let mut watch = Watch::new(progress, cancel);
     let mut held = None;
-    let rest = |system: &System<O>| held = design.caches_persist().then(|| Held::of(system));
+    let rest = |system: &System<O>| held = design.stores_persist().then(|| Held::of(system));
     system.run_noting_rest(|system| watch.after(system), rest);
     watch.finish(&system)?;
     source.verdict()?;

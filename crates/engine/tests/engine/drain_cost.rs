@@ -94,12 +94,12 @@ fn parts_add_up_and_are_there_where_they_mean_something() {
     for (design, report) in designs().zip(run(&requests)) {
         let at_crash = &report["at_crash"];
         let what = format!("{} {:?} {at_crash}", design.name, design.variant);
-        let Some(drain) = design.drain().filter(|_| design.caches_persist()) else {
+        let Some(drain) = design.drain().filter(|_| design.stores_persist()) else {
             let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
             assert!(at_crash.as_object().unwrap().values().all(nothing), "{what}");
             continue;
         };
-        let all = ["l1", "l2", "l3", "counter-cache", "metadata-cache", "encryption", "hashes"];
+        let all = ["l1", "l2", "l3", "persist-buffers", "counter-cache", "metadata-cache", "encryption", "hashes"];
         for (total, part) in [("drain_energy_mj", "energy_mj"), ("drain_energy_all_dirty_mj", "energy_all_dirty_mj")] {
             let total = at_crash[total].as_f64().unwrap();
             assert!(total > 0.0 && (total - sum(&report, &all, part)).abs() < 1e-12, "{what}");
@@ -110,7 +110,7 @@ fn parts_add_up_and_are_there_where_they_mean_something() {
             let [energy, all] = ["energy_mj", "energy_all_dirty_mj"].map(|key| part[key].as_f64().unwrap());
             assert!((energy / all - dirty as f64 / bytes as f64).abs() < 1e-12, "{what}");
         }
-        let [dirty, bytes] = ["dirty_bytes", "bytes"].map(|key| sum(&report, &CACHES, key));
+        let [dirty, bytes] = ["dirty_bytes", "bytes"].map(|key| sum(&report, &all[..4], key));
         let fraction = at_crash["dirty_fraction"].as_f64().unwrap();
         assert!(fraction > 0.0 && (fraction - dirty / bytes).abs() < 1e-12, "{what}");
         let encrypted = at_crash["parts"].as_array().unwrap().iter().find(|part| part["name"] == "encryption");
@@ -120,7 +120,7 @@ fn parts_add_up_and_are_there_where_they_mean_something() {
         assert_eq!(hashes > 0.0, design.integrity.is_some(), "{what}");
         if drain.shadow_integrity().has_macs() {
             assert_eq!(hashes, bytes, "a MAC for each slot: {what}");
-        } else if hashes > 0.0 {
+        } else if hashes > 0.0 && drain.uses_shadow() {
             // Slots and their metadata, and the nodes above them: eight children each.
             let lines = bytes / 64.0 * 1.25;
             assert!(hashes > lines * 64.0 && hashes < lines * 64.0 * 1.2, "{what}");

@@ -57,7 +57,7 @@ fn no_design_holds_if_the_buffer_loses_its_lines() {
         let request = request(design, workload, &["module.buffer_durable=false", "module.buffer=16KiB"]);
         // Where caches persist, only what they evict is in the buffer.
         let evicting = json!({"workload": "array", "transactions": 60, "tx_size": 256, "footprint": "32KiB"});
-        let persistent = find(design, Variant::Hardened).is_some_and(|design| design.caches_persist());
+        let persistent = find(design, Variant::Hardened).is_some_and(|design| design.stores_persist());
         let request = if persistent { with(&request, evicting) } else { request };
         let report = crash(&request);
         assert_eq!(report["internal_errors"], json!([]), "{request}");

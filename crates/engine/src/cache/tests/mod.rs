@@ -1,5 +1,6 @@
 //! Exact edges, and random programs compared with a flat memory.
 
+mod buffers;
 mod edges;
 mod logged;
 mod on_chip;

@@ -14,13 +14,14 @@ pub(super) fn pad_of_slot(slot: u64) -> LineBytes {
 
 /// Caches whose lines are stored with `pads`, in the persistence domain or not.
 pub(super) fn parts(pads: CachePads, persistent: bool) -> CacheParts<'static> {
-    CacheParts { pads, persistent, pad_of_slot: &pad_of_slot }
+    CacheParts { pads, persistent, buffers: None, pad_of_slot: &pad_of_slot }
 }
 
 /// The state of the lines of a world.
 pub(super) struct OnChip {
     pads: CachePads,
     persistent: bool,
+    buffered: bool,
     slots: u64,
     /// For each line: whether it is dirty with a counter that no write has carried out yet.
     counted: Vec<bool>,
@@ -31,17 +32,19 @@ pub(super) struct OnChip {
 
 impl OnChip {
     pub(super) fn new(machine: &Machine, cores: u16, parts: CacheParts<'_>, lines: usize) -> Self {
-        let (pads, persistent) = (parts.pads, parts.persistent);
-        let slots = data_slots(machine, cores, pads);
-        OnChip { pads, persistent, slots, counted: vec![false; lines], asked: vec![false; lines], increments: 0 }
+        let CacheParts { pads, persistent, buffers, .. } = parts;
+        let slots = buffers
+            .map_or_else(|| data_slots(machine, cores, pads), |buffers| u64::from(buffers.entries) * u64::from(cores));
+        let (persistent, buffered) = (persistent || buffers.is_some(), buffers.is_some());
+        OnChip { pads, persistent, buffered, slots, counted: vec![false; lines], asked: vec![false; lines], increments: 0 }
     }
 
     /// What a core does instead of `what`: such programs flush nothing, and hardware logs nothing if lines are
-    /// encrypted with their own counters.
+    /// encrypted with their own counters, or are in persist buffers.
     pub(super) fn instead_of(&self, what: u8) -> u8 {
         match what {
             8 | 9 | 10 | 12 | 15 if self.persistent => 3,
-            13 | 14 if self.with_counters() => 0,
+            13 | 14 if self.with_counters() || self.buffered => 0,
             _ => what,
         }
     }
@@ -88,7 +91,8 @@ impl OnChip {
 
     /// The rules for all lines on the chip.
     pub(super) fn check(&self, lines: &[OnChipLine]) {
-        assert!(lines.is_sorted_by(|a, b| a.slot < b.slot && a.level <= b.level));
+        assert!(self.buffered || lines.is_sorted_by(|a, b| a.slot < b.slot && a.level <= b.level));
+        assert!(lines.len() as u64 <= self.slots);
         for (index, of) in lines.iter().enumerate() {
             assert!(of.slot < self.slots);
             let pad = if self.pads == CachePads::BootPads { pad_of_slot(of.slot) } else { [0; 64] };

@@ -3,9 +3,9 @@
 use super::machine;
 use super::on_chip::parts;
 use super::world::{Program, World};
-use crate::cache::CacheParts;
+use crate::cache::{BufferParts, CacheParts};
 use crate::config::Machine;
-use crate::parts::CachePads;
+use crate::parts::{BufferRelease, CachePads};
 use proptest::prelude::*;
 
 /// Geometries: ways, sets, registers and sharing of each level.
@@ -87,6 +87,23 @@ proptest! {
         let run = |bytes| {
             let machine = machine(with_pads(GEOMETRIES[geometry], pads), bytes);
             World::new(&machine, parts(pads, persistent), LINES, seed, &programs).run()
+        };
+        prop_assert_eq!(run(true), run(false), "the same times with and without bytes");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn persist_buffers_have_every_newest_line_that_memory_lacks(
+        geometry in 0..GEOMETRIES.len(), entries in 2u32..8, watermark in 1u32..7, seed: u64, programs in programs(LINES, 4),
+    ) {
+        let watermark = watermark.min(entries - 1);
+        let buffers = Some(BufferParts { entries, watermark, release: BufferRelease::WhenDurable });
+        let run = |bytes| {
+            let parts = CacheParts { buffers, ..parts(CachePads::None, false) };
+            World::new(&machine(GEOMETRIES[geometry], bytes), parts, LINES, seed, &programs).run()
         };
         prop_assert_eq!(run(true), run(false), "the same times with and without bytes");
     }

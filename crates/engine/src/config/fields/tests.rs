@@ -43,6 +43,7 @@ fn another(path: &str) -> &str {
         "controller.write_acknowledged" => "written",
         "eadr.battery" => "write-only",
         "eadr.cme_levels" => "2",
+        "eadr.persist_buffer_watermark" => "7",
         path if path.ends_with("size_per_core") => "true",
         "device.write_recovery" => "row-close",
         "program.log_granularity" => "word",
@@ -102,6 +103,7 @@ fn needs(path: &str) -> Option<&'static str> {
         "controller.write_acknowledged" => Some("controller.wpq_issue_when_idle=true"),
         "integrity.mac_placement" => Some("integrity.mac_bits=56"),
         "link.kind" => Some("module.kind=buffered"),
+        "eadr.persist_buffer_entries" => Some("eadr.persist_buffer_watermark=1"),
         "wear.registers_durable" => Some("wear.leveling=start-gap"),
         _ => None,
     }
