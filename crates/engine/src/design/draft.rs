@@ -4,11 +4,11 @@
 use super::keys::KEYS;
 use crate::config::Variant;
 use crate::parts::{
-    AppendOrder, BufferRelease, BufferSave, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind, CounterPart,
-    CounterStore, CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies, DrainParts,
-    DrainPath, Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode, LineAtomicity,
-    LogChains, LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit, NodeMac,
-    PageModes, PairedLines, PartialUpdates, PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep,
+    AppendOrder, BufferRelease, BufferSave, CachePads, CounterBank, CounterCoalescing, CounterDrain, CounterKind,
+    CounterPart, CounterStore, CounterUpdate, CounterVerification, CrashDrain, Design, DomainReach, DrainCopies,
+    DrainParts, DrainPath, Encryption, EncryptionMode, GroupCommit, HardwareLog, Integrity, IntegrityMode,
+    LineAtomicity, LogChains, LogEncryption, LogLayout, LogMode, LogOrder, MacInputs, MacWrite, MinorReset, MinorUnit,
+    NodeMac, PageModes, PairedLines, PartialUpdates, PartsList, PersistenceDomain, ProgramForm, Promise, RecoveryStep,
     ReencryptedWords, Registers, RestoreInto, RootUpdate, ShadowIntegrity, ShadowPads, ShadowSlots, ShadowTable,
     StampSource, StepName, Tree, TreeLeaves, TreeNodes, TreeOrder, TreePersistence, TreeRoots, TreeUpdate, Tweak,
     WritePath, WriteQueues, WritebackOrder, Zeroing,

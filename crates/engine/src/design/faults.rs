@@ -15,11 +15,12 @@
 use crate::config::{Leveling, Machine, unknown_name};
 use crate::kernel::ConfigError;
 use crate::parts::{
-    Admit, AppendOrder, BufferRelease, BufferSave, CachePads, CounterCoalescing, CounterDrain, CounterStore, CounterUpdate,
-    CounterVerification, CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption, HardwareLog,
-    LogChains, LogEncryption, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PageModes, PartialUpdates,
-    PersistenceDomain, ProgramForm, RecoveryStep, ReencryptedWords, RegisterName, RootUpdate, ShadowIntegrity,
-    ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, Tweak, WritePath, WritebackOrder, Zeroing,
+    Admit, AppendOrder, BufferRelease, BufferSave, CachePads, CounterCoalescing, CounterDrain, CounterStore,
+    CounterUpdate, CounterVerification, CrashDrain, Design, Domain, DrainCopies, DrainParts, DrainPath, Encryption,
+    HardwareLog, LogChains, LogEncryption, LogOrder, MacInputs, MacWrite, MinorReset, NodeMac, PageModes,
+    PartialUpdates, PersistenceDomain, ProgramForm, RecoveryStep, ReencryptedWords, RegisterName, RootUpdate,
+    ShadowIntegrity, ShadowPads, ShadowTable, StampSource, TreeNodes, TreePersistence, Tweak, WritePath,
+    WritebackOrder, Zeroing,
 };
 
 macro_rules! faults {

@@ -250,7 +250,10 @@ fn part_that_says_nothing_and_parts_that_contradict_each_other_are_refused() {
         ("drain = \"in-place\"", "needs drain = \"through-write-path\" with encryption = \"counter-mode\""),
         ("zeroing = \"counters\"", "needs zeroing = \"stores\""),
         ("shadow_table = \"on-dirty\"", "with domain = \"persist-buffers\" needs shadow_table = \"none\""),
-        ("tree_leaves = \"current\"\ncounter_update = \"with-data\"", "needs tree_update = \"eager\" and tree_leaves = \"persisted\""),
+        (
+            "tree_leaves = \"current\"\ncounter_update = \"with-data\"",
+            "needs tree_update = \"eager\" and tree_leaves = \"persisted\"",
+        ),
     ] {
         contradiction(&format!("base = \"secpb\"\n{part}"), needed);
     }

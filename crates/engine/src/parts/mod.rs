@@ -32,8 +32,8 @@ pub use integrity::{
     TreePersistence, TreeRoots, TreeScheme, TreeUpdate,
 };
 pub use persistence::{
-    Battery, BufferRelease, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism, DrainParts,
-    DrainPath, Forbidden, MinorUnit, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto,
+    Battery, BufferRelease, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism,
+    DrainParts, DrainPath, Forbidden, MinorUnit, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto,
     ShadowIntegrity, ShadowPads, ShadowSlots, StampSource, StepName,
 };
 pub use words::{ReencryptedWords, Stored, WordSource};

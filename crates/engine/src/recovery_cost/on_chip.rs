@@ -48,7 +48,11 @@ pub fn on_chip(design: &Design, machine: &Machine, cores: u16) -> Vec<OnChip> {
     }));
     if let PersistenceDomain::PersistBuffers { .. } = design.domain {
         let slots = memory_map::drained_slots(machine, cores, design);
-        items.push(OnChip { item: "persist buffers".into(), kept: Kept::Battery, bytes: slots * (LINE_BYTES + ADDRESS) });
+        items.push(OnChip {
+            item: "persist buffers".into(),
+            kept: Kept::Battery,
+            bytes: slots * (LINE_BYTES + ADDRESS),
+        });
     }
     if design.caches_persist() {
         let slots = cache::data_slots(machine, cores, design.cache_pads);

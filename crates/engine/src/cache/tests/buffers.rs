@@ -41,7 +41,11 @@ fn oldest_line_is_sent_when_more_than_the_watermark_wait_and_keeps_its_entry_unt
     assert_eq!(saved(&c), [(1, 0xb1, true), (2, 0xa2, true)]);
     assert!(store(&mut c, 4_000, 0, line(3), 0xa3));
     let (at, sent, bytes, token) = write(&mut c);
-    assert_eq!((at, sent, bytes[0]), (24_000, line(1), 0xb1), "the oldest, as it is now, on its way through all levels");
+    assert_eq!(
+        (at, sent, bytes[0]),
+        (24_000, line(1), 0xb1),
+        "the oldest, as it is now, on its way through all levels"
+    );
     assert_eq!(saved(&c), [(2, 0xa2, true), (3, 0xa3, true), (1, 0xb1, true)]);
     c.write_acked(90_000, token);
     assert_eq!(saved(&c), [(2, 0xa2, true), (3, 0xa3, true)]);

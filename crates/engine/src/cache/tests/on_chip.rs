@@ -36,7 +36,15 @@ impl OnChip {
         let slots = buffers
             .map_or_else(|| data_slots(machine, cores, pads), |buffers| u64::from(buffers.entries) * u64::from(cores));
         let (persistent, buffered) = (persistent || buffers.is_some(), buffers.is_some());
-        OnChip { pads, persistent, buffered, slots, counted: vec![false; lines], asked: vec![false; lines], increments: 0 }
+        OnChip {
+            pads,
+            persistent,
+            buffered,
+            slots,
+            counted: vec![false; lines],
+            asked: vec![false; lines],
+            increments: 0,
+        }
     }
 
     /// What a core does instead of `what`: such programs flush nothing, and hardware logs nothing if lines are
