@@ -303,11 +303,12 @@ impl CachePort for Hierarchy {
         let cache = &mut self.l1[c];
         cache.set_dirty(slot);
         cache.patch(slot, offset, data);
+        if self.buffers.is_some() {
+            // Before others may evict the line.
+            self.note_in_buffer(now, c, line);
+        }
         if self.reserved[c] == line {
             self.release(now, c);
-        }
-        if self.buffers.is_some() {
-            self.note_in_buffer(now, c, line);
         }
     }
 

@@ -119,6 +119,11 @@ impl Draft {
         self.domain != DomainReach::Adr && self.drain.uses_shadow()
     }
 
+    /// Whether stores are durable once they are visible.
+    pub(super) fn stores_persist(&self) -> bool {
+        matches!(self.domain, DomainReach::Eadr | DomainReach::PersistBuffers)
+    }
+
     /// Whether a boot reads the shadow cache.
     pub(super) fn restores_shadow(&self) -> bool {
         self.recovery.contains(&StepName::RestoreShadow)

@@ -77,6 +77,8 @@ pub(super) enum Needs {
     BootPads,
 }
 
+const TREE: &str = "a tree, integrity = \"bonsai-tree\", \"counter-tree\" or \"summing-tree\"";
+const DRAINS: &str = "domain = \"eadr\", \"persist-buffers\" or \"accepted-writes\"";
 /// Encryption without pads.
 const DIRECT: &str = "encryption = \"xts\", \"versioned-xts\" or \"module-xts\"";
 
@@ -96,22 +98,15 @@ impl Needs {
             Needs::Eadr => (draft.domain == DomainReach::Eadr, "domain = \"eadr\""),
             Needs::AcceptedWrites => (draft.domain == DomainReach::AcceptedWrites, "domain = \"accepted-writes\""),
             Needs::PersistBuffers => (draft.domain == DomainReach::PersistBuffers, "domain = \"persist-buffers\""),
-            Needs::Copies => (
-                matches!(draft.domain, DomainReach::Eadr | DomainReach::PersistBuffers),
-                "domain = \"eadr\" or \"persist-buffers\"",
-            ),
-            Needs::Drains => {
-                (draft.domain != DomainReach::Adr, "domain = \"eadr\", \"persist-buffers\" or \"accepted-writes\"")
-            }
+            Needs::Copies => (draft.stores_persist(), "domain = \"eadr\" or \"persist-buffers\""),
+            Needs::Drains => (draft.domain != DomainReach::Adr, DRAINS),
             Needs::Shadow => (shadow, "a shadow cache, drain = \"encrypt-to-shadow\" or \"to-shadow\""),
             Needs::ShadowCounter => {
                 (shadow && draft.drain == DrainPath::EncryptToShadow, "drain = \"encrypt-to-shadow\"")
             }
             Needs::ShadowTree => (draft.protects_shadow(), "shadow_integrity = \"tree\" or \"macs\""),
             Needs::Integrity => (draft.integrity != IntegrityMode::None, "integrity = \"macs\" or a tree"),
-            Needs::Tree => {
-                (draft.has_tree(), "a tree, integrity = \"bonsai-tree\", \"counter-tree\" or \"summing-tree\"")
-            }
+            Needs::Tree => (draft.has_tree(), TREE),
             Needs::Contents => (
                 draft.has_tree() && (draft.shadow_table.has_contents() || draft.shadow_table == ShadowTable::StaleBits),
                 "shadow_table = \"contents\", \"kept-contents\", \"node-contents\", \"kept-node-contents\" or \"stale-bits\"",

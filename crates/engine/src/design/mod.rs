@@ -2,6 +2,7 @@
 //! be switched off ([`faults`]).
 
 mod contradictions;
+mod domains;
 mod draft;
 pub mod faults;
 mod file;

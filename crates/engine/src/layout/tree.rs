@@ -71,6 +71,11 @@ impl TreeShape {
         self.top
     }
 
+    /// Hashes of a write of a line that finds nothing of its path verified: each level is checked, and computed anew.
+    pub fn hashes_of_a_write(self) -> u64 {
+        2 * u64::from(self.top)
+    }
+
     /// Number of counter blocks.
     pub fn leaves(self) -> u64 {
         self.leaves

@@ -4,6 +4,7 @@
 mod choice;
 mod counters;
 mod direct;
+mod domain;
 mod encryption;
 mod hardware_log;
 mod integrity;
@@ -20,6 +21,7 @@ pub use crate::message::ProgramForm;
 pub use choice::Choice;
 pub use counters::{Counter, CounterPart, CounterScheme, NextCounter};
 pub use direct::{BufferSave, PageModes, Tweak};
+pub use domain::{BufferRelease, DomainReach, MinorUnit, PersistenceDomain};
 pub use encryption::{
     Admit, AppendOrder, CounterBank, CounterCoalescing, CounterKind, CounterStore, CounterUpdate, Encryption,
     EncryptionMode, FeedbackSource, LineCipher, MinorReset, PadSource, PairedLines, WritePath, WriteQueues,
@@ -32,9 +34,9 @@ pub use integrity::{
     TreePersistence, TreeRoots, TreeScheme, TreeUpdate,
 };
 pub use persistence::{
-    Battery, BufferRelease, CachePads, CounterDrain, CrashDrain, Domain, DomainReach, DrainCopies, DrainMechanism,
-    DrainParts, DrainPath, Forbidden, MinorUnit, OnBattery, PersistenceDomain, RecoveryStep, RegisterName, RestoreInto,
-    ShadowIntegrity, ShadowPads, ShadowSlots, StampSource, StepName,
+    Battery, CachePads, CounterDrain, CrashDrain, Domain, DrainCopies, DrainMechanism, DrainParts, DrainPath,
+    Forbidden, OnBattery, RecoveryStep, RegisterName, RestoreInto, ShadowIntegrity, ShadowPads, ShadowSlots,
+    StampSource, StepName,
 };
 pub use words::{ReencryptedWords, Stored, WordSource};
 pub use zeroing::Zeroing;

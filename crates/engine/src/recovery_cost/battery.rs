@@ -36,12 +36,6 @@ pub fn work(design: &Design, memory: &Memory) -> Option<Work> {
 }
 
 impl Memory {
-    /// Hashes and MACs of a write of a line through the write path.
-    pub fn hashes_of_a_write(&self) -> u64 {
-        let work = self.line_write();
-        work.hashes + work.macs
-    }
-
     /// The memory of a machine with so many cores, as far as their caches matter to what drains them and restores it.
     pub fn on_cores(self, design: &Design, machine: &Machine, cores: u16) -> Self {
         let store = design.encryption.map_or(CounterStore::Region, |parts| parts.store);

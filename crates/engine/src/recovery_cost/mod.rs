@@ -18,7 +18,6 @@ mod small;
 mod tests;
 mod time;
 
-pub(crate) use model::Memory;
 pub use on_chip::{OnChip, on_chip};
 
 use crate::config::{ByteSize, Machine};
@@ -26,7 +25,7 @@ use crate::kernel::{ConfigError, Failure};
 use crate::message::LINE_BYTES;
 use crate::parts::{Choice, Design, RecoveryStep, StepName};
 use crate::recovery::Work;
-use model::{Left, Sweep};
+use model::{Left, Memory, Sweep};
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 use time::Clock;

@@ -136,7 +136,7 @@ impl Memory {
     /// verified.
     pub(super) fn line_write(&self) -> Work {
         let nodes = self.tree.map_or(0, |tree| u64::from(tree.top()) - 1);
-        let hashes = self.tree.map_or(0, |tree| 2 * u64::from(tree.top()));
+        let hashes = self.tree.map_or(0, |tree| tree.hashes_of_a_write());
         let mac = self.mac_lines(1);
         Work {
             reads: Lines { counter: 1, mac, tree: nodes, ..Lines::default() },

@@ -9,7 +9,6 @@ use crate::kernel::{Failure, Ps, ps_to_ns};
 use crate::layout::{LineHash, LineTree, ShadowRegion};
 use crate::message::{BaseImage, LINE_BYTES, Line, LineBytes, NoObserver};
 use crate::parts::{CrashDrain, Design, RecoveryStep, RestoreInto, ShadowIntegrity};
-use crate::recovery_cost::Memory;
 use crate::stats::{AtCrash, DrainPart};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -141,7 +140,8 @@ fn hashes_of(
     region: Option<ShadowRegion>,
 ) -> Option<[u64; 2]> {
     if drain.takes_write_path() && design.integrity.is_some() {
-        let each = Memory::of(design, &config.machine).hashes_of_a_write();
+        let tree = design.media_layout(&config.machine).tree;
+        let each = 1 + tree.map_or(0, |tree| tree.hashes_of_a_write());
         let (dirty, slots) = held.slots();
         return Some([slots * each, dirty * each]);
     }

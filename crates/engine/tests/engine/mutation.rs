@@ -176,7 +176,7 @@ const ROWS: &[Row] = &[
     row(Fault::RestoreNodes, "anubis-agit-plus", "array", REFUSED),
     row(Fault::ShadowEntry, "anubis-agit-plus", "array", REFUSED),
     row(Fault::RebuildTree, "rebuild", "array", REFUSED),
-    with(row(Fault::RebuildTree, "secpb", "array", REFUSED), BLOCKS_STAY),
+    row(Fault::RebuildTree, "secpb", "btree", REFUSED),
     row(Fault::RebuildTree, "triad-nvm", "array", REFUSED),
     with(row(Fault::StopLoss, "osiris", "linked-list", REFUSED), COUNTERS_STAY),
     with(row(Fault::StopLoss, "sca-tree", "btree", REFUSED), NO_STOP_LOSS),

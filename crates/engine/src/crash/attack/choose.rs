@@ -9,6 +9,7 @@ use crate::layout::{MacLayout, TreePlace};
 use crate::message::{CounterBlock, Line, LineBytes, MediaLine, MediaUnit, TreeNode};
 use crate::parts::Stored;
 use crate::recovery::{LineCodec, Media};
+use std::borrow::Cow;
 
 /// How often a draw is repeated if it would change nothing.
 const DRAWS: usize = 8;
@@ -37,6 +38,8 @@ pub(super) struct Reach<'a> {
     pub near: Option<Line>,
     /// The shadow cache, if there is one and power is off.
     pub shadow: Option<&'a ShadowLines>,
+    /// What a battery has left that was not written before, without the shadow cache.
+    pub left: &'a [MediaLine],
 }
 
 /// A change of the media.
@@ -104,15 +107,15 @@ impl Choice {
 
     /// A change of this kind that changes something, if one is found.
     pub fn change(&self, reach: &Reach<'_>, random: &mut Random) -> Option<Change> {
-        let all = reach.versions.units_of(self.kind);
+        let all = reach.units_of(self.kind);
         let near = reach.near.map(|line| reach.units_near(line, self.kind));
-        let units = near.as_deref().unwrap_or(all);
+        let units = near.as_deref().unwrap_or(&all);
         let without_units = units.is_empty() && self.kind != Kind::Shadow;
         if without_units || self.attack == Attack::ReplayWithMac && reach.macs().is_none() {
             return None;
         }
         for _ in 0..DRAWS {
-            let change = self.drawn(reach, units, random);
+            let change = self.drawn(reach, units, &all, random);
             let Some(mut change) = change else { continue };
             change.units.retain(|(media, bytes)| stored(reach.media, *media) != *bytes);
             if !change.units.is_empty() {
@@ -122,12 +125,11 @@ impl Choice {
         None
     }
 
-    /// A change of this kind of one of `units`, drawn at random, if it can be made.
-    fn drawn(&self, reach: &Reach<'_>, units: &[MediaLine], random: &mut Random) -> Option<Change> {
+    /// A change of this kind of one of `units`, drawn at random from `all` of the kind, if it can be made.
+    fn drawn(&self, reach: &Reach<'_>, units: &[MediaLine], all: &[MediaLine], random: &mut Random) -> Option<Change> {
         if self.kind == Kind::Shadow {
             return reach.shadow?.change(self.attack, reach.media, random);
         }
-        let all = reach.versions.units_of(self.kind);
         let unit = units[random.below(units.len() as u64) as usize];
         match self.attack {
             Attack::Spoof => reach.spoof(unit, random),
@@ -194,6 +196,18 @@ fn name(media: MediaLine) -> String {
 }
 
 impl Reach<'_> {
+    /// The units of `kind` that have been written: while the machine ran in their order, then on battery.
+    fn units_of(&self, kind: Kind) -> Cow<'_, [MediaLine]> {
+        let (written, left) = (self.versions.units_of(kind), self.left.iter().copied());
+        let mut left = left.filter(|unit| Kind::of(*unit) == Some(kind)).peekable();
+        if left.peek().is_none() { Cow::from(written) } else { written.iter().copied().chain(left).collect() }
+    }
+
+    /// All units that have been written.
+    fn all(&self) -> impl Iterator<Item = MediaLine> {
+        self.versions.all().chain(self.left.iter().copied())
+    }
+
     /// The units of `kind` that the controller may fetch for an access to `line`, as far as there are versions of them.
     fn units_near(&self, line: Line, kind: Kind) -> Vec<MediaLine> {
         let coverage = self.codec.coverage();
@@ -326,14 +340,14 @@ impl Reach<'_> {
                 MediaUnit::Table(_) => false,
             }
         };
-        let units = self.as_at(self.versions.all().filter(below), then);
+        let units = self.as_at(self.all().filter(below), then);
         Some(Change { unit: MediaLine::node(node), units, then: Some((then, None)) })
     }
 
     /// Everything as it was after an earlier event, as far as the attacker has it.
     fn rollback(&self, random: &mut Random) -> Option<Change> {
         let then = random.below(self.event.max(1));
-        let units = self.as_at(self.versions.all(), then);
+        let units = self.as_at(self.all(), then);
         let unit = units.first()?.0;
         Some(Change { unit, units, then: Some((then, None)) })
     }

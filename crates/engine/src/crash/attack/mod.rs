@@ -261,8 +261,9 @@ impl Attacker {
     /// Attacks what the power failure after the last event has left, once with each kind of change, what another power
     /// failure during the boot leaves, and the shadow cache of a power failure after it. Returns what is accepted.
     pub fn attack(&mut self, auditor: &Auditor, survivors: &Survivors<'_>) -> Vec<(Line, String)> {
-        self.tallies.state(self.versions.units(), self.versions.count());
         let Survivors { drained, media, loss } = survivors;
+        let left = self.left_on_battery(loss.codec.unwrap_or(&*self.in_the_clear), &drained.snapshot).len() as u64;
+        self.tallies.state(self.versions.units() + left, self.versions.count() + left);
         let region = loss.codec.and_then(|codec| codec.shadow());
         let shadow = region.map(|region| ShadowLines::new(region, drained, None));
         let (shadow, newest) = (shadow.as_ref(), &BTreeMap::new());
@@ -299,8 +300,9 @@ impl Attacker {
         let (plan, mut accepted) = (self.plan, Vec::new());
         let restarted = moments.contains(&Moment::AfterRestart);
         let made = |choice: &Choice| makes(plan, choice, codec) && (!restarted || choice.target == Target::Shadow);
-        let reach =
-            Reach { versions: &self.versions, media: &drained, codec, event, near: None, shadow: attacked.shadow };
+        let left = self.left_on_battery(codec, attacked.snapshot);
+        let (versions, shadow) = (&self.versions, attacked.shadow);
+        let reach = Reach { versions, media: &drained, codec, event, near: None, shadow, left: &left };
         let mut attacks = Vec::new();
         for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| made(choice)) {
             let mut random = self.random(event, "crash.attacker", kind);
@@ -320,6 +322,16 @@ impl Attacker {
             accepted.extend(self.count(codec, &Made { choice, change, moment: *moment, event }, judged));
         }
         accepted
+    }
+
+    /// What a battery has left that was not written while the machine ran, without the shadow cache, each unit once.
+    fn left_on_battery(&self, codec: &dyn LineCodec, snapshot: &AdrSnapshot) -> Vec<MediaLine> {
+        let outside = |unit: &MediaLine| {
+            let shadow = codec.shadow().zip(unit.as_line());
+            self.versions.count_of(*unit) == 0 && shadow.is_none_or(|(region, line)| !region.contains(line))
+        };
+        let left: BTreeSet<MediaLine> = snapshot.wpq.iter().map(|(unit, _)| *unit).filter(outside).collect();
+        left.into_iter().collect()
     }
 
     /// What is drawn depends on the event and the kind of attack alone, so that it can be attacked again by itself.

@@ -124,7 +124,8 @@ impl Attacker {
         for (kind, choice) in Choice::ALL.iter().enumerate().filter(|(_, choice)| makes(plan, choice, codec)) {
             let mut random = self.random(event, "crash.attacker.running", kind);
             let media = system.device.image();
-            let reach = Reach { versions: &self.versions, media, codec, event, near: Some(line), shadow: None };
+            let reach =
+                Reach { versions: &self.versions, media, codec, event, near: Some(line), shadow: None, left: &[] };
             let Some(change) = choice.change(&reach, &mut random) else { continue };
             let judged = self.run_on(system, &change.units, checks);
             let made = Made { choice, change: &change, moment: Moment::Running, event };

@@ -147,15 +147,20 @@ impl Tallies {
     /// A state of memory with so many units, of which there have been so many versions, is attacked.
     pub fn state(&mut self, units: u64, versions: u64) {
         self.states += 1;
-        (self.units, self.versions) = (units, versions);
+        self.reaches(units, versions);
     }
 
     /// The running machine is attacked before an access, with so many units on the media and versions of them.
     /// Returns the number of such accesses so far.
     pub fn access(&mut self, units: u64, versions: u64) -> u64 {
         self.accesses += 1;
-        (self.units, self.versions) = (units, versions);
+        self.reaches(units, versions);
         self.accesses
+    }
+
+    /// The most that attacks are drawn from is told: what a battery leaves is there for one state.
+    fn reaches(&mut self, units: u64, versions: u64) {
+        (self.units, self.versions) = (self.units.max(units), self.versions.max(versions));
     }
 
     /// Counts an attack.

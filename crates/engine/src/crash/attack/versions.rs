@@ -162,6 +162,20 @@ impl Versions {
     }
 }
 
+impl Kind {
+    /// The kind of a unit that is attacked by itself.
+    pub fn of(media: MediaLine) -> Option<Self> {
+        match media.unit() {
+            MediaUnit::Data(_) => Some(Kind::Data),
+            MediaUnit::Counter(_) => Some(Kind::Counter),
+            MediaUnit::Mac(_) => Some(Kind::Mac),
+            MediaUnit::Node(_) => Some(Kind::Node),
+            MediaUnit::Table(_) => Some(Kind::Table),
+            MediaUnit::Modified(_) => None,
+        }
+    }
+}
+
 /// A kind of unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
