@@ -158,8 +158,7 @@ impl Survival {
 pub struct Drained {
     /// Everything that survives, including what was drained on battery at the end of the queue.
     pub snapshot: AdrSnapshot,
-    /// What left the chip on battery in addition to the write pending queue, in order: dirty counter blocks, lines of MACs
-    /// and nodes, then what the drain wrote.
+    /// What left on battery beside the write pending queue, in order: dirty counter blocks, lines of MACs, nodes; then lines.
     pub left: Vec<DrainedWrite>,
     /// What reads as something else from then on, because nobody knows any more where it is.
     pub misread: Vec<DrainedWrite>,
@@ -387,7 +386,7 @@ impl<'a> Draining<'a> {
         path.register = held.global_counter.unwrap_or(0);
         path.in_the_clear.extend(&held.plain);
         path.root = held.root;
-        path.roots = held.roots.iter().map(|(place, root)| (*place, *root)).collect();
+        path.roots = held.roots.iter().copied().collect();
         let mut leaving = Leaving::default();
         for (media, bytes) in &held.wpq {
             path.store(*media, bytes);
