@@ -73,7 +73,7 @@ FAULTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "mac-address": ("sepencr-tree", {"lines": 2, "attack": ["all"], "steps": ["store", "evict"]}),
     "mac-counter": (
         "bbe-tree",
-        {"lines": 2, "attack": ["all"], "steps": ["store", "evict"], "timings": _SLOW},
+        {"operations": 3, "lines": 2, "attack": ["all"], "steps": ["store", "evict"], "timings": _SLOW},
     ),
     "node-mac": ("strict-counter-tree", {"operations": 1, "attack": ["all"]}),
     "mac-with-data": ("rebuild", {}),

@@ -118,7 +118,7 @@ def test_resolve_gives_the_whole_configuration() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("run sepcm btree", "did you mean 'secpm' or 'sepencr'?"),
+        ("run sepcm btree", "did you mean 'secpm', 'sepencr' or 'secpb'?"),
         ("run secpm btree --footprint 64TiB", "footprint"),
         ("run secpm btree --footprint 99999999999GiB", "99999999999GiB"),
     ],

@@ -160,7 +160,7 @@ def test_a_trace_that_is_cut_off(trace: Trace, cli: Cli) -> None:
         ([str(_DATA)], "must be a regular file"),
         (["{}", "--machine", "secpm"], "machine: it has no effect without a design; name one with 'design'"),
         (["{}", "--set", "device.t_wr_ns=1"], "set: it has no effect without a design; name one with 'design'"),
-        (["{}", "--design", "sepcm"], "design 'sepcm' does not exist: did you mean 'secpm' or 'sepencr'?"),
+        (["{}", "--design", "sepcm"], "design 'sepcm' does not exist: did you mean 'secpm', 'sepencr' or 'secpb'?"),
         (["{}", "--design", "secpm", "--machine", "small", "--set", "device.capacity=4KiB"], "device.capacity"),
     ],
 )

@@ -361,7 +361,7 @@ def test_power_that_fails_again_during_recovery(cli: Cli, fake: pytest.MonkeyPat
         ("run", "DESIGN"),
         ("run secpm", "WORKLOAD"),
         ("run secpm btree extra", "extra"),
-        ("run sepcm btree", "did you mean 'secpm' or"),
+        ("run sepcm btree", "did you mean 'secpm',"),
         ("run secpm btree --tx-size 63", "tx_size = 63"),
         ("run secpm btree --tx-size 0", "tx_size = 0"),
         ("run secpm btree --cores 0", "cores"),

@@ -155,7 +155,7 @@ def test_single_parts_are_set_for_a_run_and_are_the_axes_of_a_sweep(cli: Cli, tm
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('base = "secpn"', "design 'secpn' does not exist: did you mean 'secpm' or 'sepencr'?"),
+        ('base = "secpn"', "design 'secpn' does not exist: did you mean 'secpm', 'secpb' or 'sepencr'?"),
         ('base = "secpm"\nwrite_path = "staged"', "write_path 'staged' does not exist: did you mean 'staged-pair'?"),
         ('base = "secpm"\nwrite_path = "ready-pairs"', 'needs write_queues = "data-and-counter"'),
         ('base = "secpm"\nlog_order = "log-first"', "log_order has no effect without a hardware log"),

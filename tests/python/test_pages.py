@@ -148,7 +148,9 @@ def _families() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for design in cp.designs():
         parts = cp.design_parts(design.name)
-        found.setdefault(design.form, set()).add(design.name)
+        # Persist buffers are no caches that persist.
+        if parts.get("domain") != "persist-buffers":
+            found.setdefault(design.form, set()).add(design.name)
         if parts.get("integrity", "none") not in {"none", "macs"} and design.crash_consistent:
             found.setdefault("with a tree", set()).add(design.name)
         if str(parts.get("drain", "")).endswith("to-shadow"):

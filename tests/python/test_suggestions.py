@@ -16,7 +16,7 @@ pytestmark = pytest.mark.engine
     [
         (
             "run secmp queue",
-            "'secmp' does not exist: did you mean 'secpm'? (`counterpoint designs` lists all {})",
+            "'secmp' does not exist: did you mean 'secpm' or 'secpb'? (`counterpoint designs` lists all {})",
         ),
         ("run xyzzy queue", "design 'xyzzy' does not exist (`counterpoint designs` lists all {})"),
         ("compare -d secpm,SCA", "design 'SCA' does not exist: did you mean 'sca'"),

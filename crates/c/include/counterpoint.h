@@ -489,7 +489,7 @@ int counterpoint_peek(struct counterpoint *memory, uint64_t address, uint8_t *by
 int counterpoint_peek_range(struct counterpoint *memory, uint64_t address, uint8_t *bytes, size_t length);
 
 // Whether power can fail: 1, 0 or an error. counterpoint_last_error says why not: the design drains caches, which belong to
-// the caller (the eadr family, bbe, sepencr, their trees, horus), or writes that are not encrypted yet (dolos), or the machine
+// the caller (the eadr family, bbe, sepencr, their trees, horus, secpb), or writes that are not encrypted yet (dolos), or the machine
 // has engine.bytes = false.
 int counterpoint_can_crash(struct counterpoint *memory);
 
