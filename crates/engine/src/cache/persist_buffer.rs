@@ -72,7 +72,7 @@ impl PersistBuffers {
         takes
     }
 
-    /// `core` has stored to `line`. Returns whether another core has a free entry from now on.
+    /// `core` has stored to `line`. Returns the other core whose entry is free from now on, if one is.
     fn stored(&mut self, core: usize, line: Line) -> Option<usize> {
         if self.cores[core].iter().any(|entry| entry.holds(line)) {
             return None;
