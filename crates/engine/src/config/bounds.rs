@@ -259,7 +259,7 @@ fn modules(machine: &Machine) -> Result<(), String> {
     Ok(())
 }
 
-/// What goes with a link.
+/// Room for a line on its way to memory.
 fn persist_buffer(machine: &Machine) -> Result<(), String> {
     let (watermark, entries) = (machine.eadr.persist_buffer_watermark, machine.eadr.persist_buffer_entries);
     if watermark >= entries {
@@ -271,6 +271,7 @@ fn persist_buffer(machine: &Machine) -> Result<(), String> {
     Ok(())
 }
 
+/// What goes with a link.
 fn link(machine: &Machine) -> Result<(), String> {
     let Machine { module, controller, link, .. } = machine;
     if link.kind == LinkKind::None {

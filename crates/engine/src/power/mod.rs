@@ -256,7 +256,7 @@ impl<'a> PowerLoss<'a> {
         let mut after = HeldState {
             status: path.status,
             root: path.root,
-            roots: path.roots.iter().map(|(place, root)| (*place, *root)).collect(),
+            roots: path.roots.into_iter().collect(),
             global_counter: held.global_counter.map(|_| path.register),
             registers,
             ..held

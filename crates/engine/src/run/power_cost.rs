@@ -78,8 +78,8 @@ pub(crate) fn at_crash(
     })
 }
 
-/// The parts of the energy: the caches by level, the counter cache and the cache of MACs and nodes if there are any, encryption
-/// if lines are encrypted on battery, and hashes if a tree over the shadow cache is computed.
+/// The parts of the energy: the caches by level, or the persist buffers; the counter cache and the cache of MACs and nodes if they
+/// are drained, encryption if lines are encrypted on battery, and hashes if it computes any.
 fn parts(
     config: &RunConfig,
     design: &Design,
@@ -95,18 +95,14 @@ fn parts(
         energy_mj: dirty_bytes as f64 * nj_per_byte / 1e6,
         energy_all_dirty_mj: bytes as f64 * nj_per_byte / 1e6,
     };
-    let names = ["l1", "l2", "l3"];
+    // The lines of persist buffers leave as those of the first level do.
+    let names: &[&str] = if design.caches_persist() { &["l1", "l2", "l3"] } else { &["persist-buffers"] };
     let nj_per_byte = [eadr.l1_drain_nj_per_byte, eadr.l2_drain_nj_per_byte, eadr.l3_drain_nj_per_byte];
     let of_level = |level: usize| {
         let (dirty, slots) = held.levels[level];
         part(names[level], slots * LINE_BYTES, dirty * LINE_BYTES, nj_per_byte[level])
     };
     let mut parts: Vec<DrainPart> = (0..names.len()).map(of_level).collect();
-    if !design.caches_persist() {
-        // The lines of persist buffers leave as those of the first level do.
-        parts.truncate(1);
-        parts[0].name = "persist-buffers";
-    }
     if drain.drains_counters() && design.has_counter_cache() {
         let caches = if controller.counter_cache_size_per_core { u64::from(config.cores) } else { 1 };
         let bytes = controller.counter_cache_size.0 * caches;
