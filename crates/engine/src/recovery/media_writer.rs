@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// A step of a write, or of the page re-encryption that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteStep {
-    /// The line and its counter are durable: the write is complete.
+    /// The line and its counter are durable: the write is complete. Or a check has failed, and it is not written.
     Written(Line),
     /// The status register took the page, because its minor counters would have overflowed.
     Began(CounterGroup),
@@ -189,6 +189,10 @@ impl<'a> MediaWriter<'a> {
         }
         if let Some(step) = self.reencryption_step(observer) {
             return step;
+        }
+        if self.alarm.is_some() {
+            // A page whose re-encryption has stopped is not begun again: its register would be lost.
+            return WriteStep::Written(line);
         }
         let (group, old_major) = (codec.coverage().group(line), codec.major(&block));
         if self.recovers_counters {

@@ -2,7 +2,8 @@
 
 use super::LineMachine;
 use crate::layout::{TableEntry, TreePlace};
-use crate::message::{CounterBlock, Line, LineBytes, MediaLine, MediaUnit, TreeNode};
+use crate::message::{CounterBlock, Line, LineBytes, MediaLine, MediaUnit, OnChipLine, TreeNode};
+use crate::power::held;
 use crate::recovery::{LineCodec, Media, Memory};
 use std::collections::BTreeSet;
 
@@ -110,4 +111,25 @@ fn minor_counter_of_a_node_that_overflows_in_a_boot_leaves_all_children_vouched_
             assert_eq!(boot.verify(Line(block * 8)), Ok(()), "arity {arity}, block {block}");
         }
     }
+}
+
+/// On battery there is nobody to whom an alarm could be given: writes that need the page anew are not made, and the boot finds it.
+#[test]
+fn battery_does_not_begin_a_page_again_in_which_it_has_found_a_foreign_line() {
+    let mut machine = LineMachine::new("eadr-tree", &[]);
+    machine.write(Line(1), &[1; 64], |_| ());
+    let mut media = Memory::new(machine.system.device.image());
+    media.store(MediaLine::data(Line(1)), &[7; 64]);
+    let mut held = held(machine.system.controller.snapshot());
+    held.lines = (0..8).map(|slot| line_on_chip(slot, Line(0))).collect();
+    let drained = machine.loss().strike(held, &media);
+    let written = drained.left.iter().filter(|write| write.carries.is_some_and(|(line, _)| line == Line(0))).count();
+    assert!((1..8).contains(&written), "{written} of 8 writes of one line, whose counter has two bits");
+    assert!(drained.left.iter().all(|write| write.media != MediaLine::data(Line(1))));
+    assert!(machine.boot(&drained, &media).alarm().is_some());
+}
+
+fn line_on_chip(slot: u64, line: Line) -> OnChipLine {
+    let plaintext = [slot as u8 + 1; 64];
+    OnChipLine { slot, level: 1, core: 0, line, resident: plaintext, plaintext, newest: true }
 }
