@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..contract.commands import crash_command
 from ..contract.spec_files import Over
 from ..runs.answers import Answer
 from ..runs.computing import Computer
@@ -23,6 +24,9 @@ from .goals import Goals
 from .ladder import CrashTest, Tier, tiers
 from .space import Candidate
 from .verdict import Counterexample, Judged
+
+_INTEGRITY = "integrity"
+"""The rule of whoever promises integrity: no attack makes a program use wrong bytes."""
 
 
 class Judge:
@@ -107,7 +111,18 @@ class Judge:
         """The first rule that each candidate breaks in a test; empty if it breaks none, None if the test is refused."""
         variant = self.goals.space.variant
         answers = self._computer.ask("crash", [test.request(one, variant) for one in candidates])
-        return [None if isinstance(answer, str) else _broken(answer) for answer in answers]
+        return [None if isinstance(answer, str) else self._broken(answer) for answer in answers]
+
+    def _broken(self, document: Mapping[str, Any]) -> str:
+        """The first rule that was broken; empty if everything held.
+
+        The engine holds a design to what it protects itself, and goals hold all to the same.
+        """
+        if document["internal_errors"]:
+            return "internal"
+        for found in _violations(document):
+            return str(found["rule"])
+        return _INTEGRITY if self.goals.promise.integrity and _succeeding(document) else ""
 
     def tested(self, candidates: Sequence[Candidate], numbers: Iterable[int] | None = None) -> dict[Candidate, Judged]:
         """Those that do not pass every test of some tiers, by default of all, and why not."""
@@ -137,7 +152,7 @@ class Judge:
         for test, answer in zip(self.tiers[number].tests, answers, strict=True):
             if isinstance(answer, str):
                 continue
-            if _broken(answer):
+            if self._broken(answer):
                 return Judged(one, "refuted", number, self._points[one], failed=test)
             self._points[one] += _points(answer)
         return None
@@ -146,9 +161,10 @@ class Judge:
         """The same with a counterexample for each that was refuted."""
         variant = self.goals.space.variant
         refuted = [(one, judged.failed) for one, judged in found.items() if judged.failed is not None]
-        answers = self._computer.ask("crash", [test.request(one, variant, explained=True) for one, test in refuted])
+        requests = [test.request(one, variant, explained=True) for one, test in refuted]
+        answers = self._computer.ask("crash", requests)
         explained = dict(found)
-        for (one, test), answer in zip(refuted, answers, strict=True):
+        for (one, test), request, answer in zip(refuted, requests, answers, strict=True):
             judged = found[one]
             explained[one] = Judged(
                 one,
@@ -156,7 +172,7 @@ class Judge:
                 judged.tiers_passed,
                 judged.crash_points,
                 failed=test,
-                counterexample=None if isinstance(answer, str) else counterexample(test, answer),
+                counterexample=None if isinstance(answer, str) else counterexample(test, request, answer),
             )
         return explained
 
@@ -240,8 +256,14 @@ def _recovery_request(goals: Goals, one: Candidate) -> dict[str, Any]:
     return {"variant": goals.space.variant, **options, "design": one.base, "set": sets, "measure": False}
 
 
-def counterexample(test: CrashTest, document: Mapping[str, Any]) -> Counterexample | None:
-    """What showed that a test is failed: the smallest run, else the first violation."""
+def counterexample(test: CrashTest, request: Mapping[str, Any], document: Mapping[str, Any]) -> Counterexample | None:
+    """What showed that a test is failed: the smallest run, else a violation, else an attack that succeeds.
+
+    Args:
+        test: the test.
+        request: the engine's request for it.
+        document: what the engine answered.
+    """
     for found in (*document["shrunk"], *_violations(document)):
         return Counterexample(
             test=test.tier,
@@ -252,14 +274,24 @@ def counterexample(test: CrashTest, document: Mapping[str, Any]) -> Counterexamp
             transactions=found.get("transactions"),
             event=found["crash_event"],
         )
+    for row in _succeeding(document):
+        event = row["example"]["crash_event"]
+        return Counterexample(
+            test=test.tier,
+            workload=test.workload,
+            rule=_INTEGRITY,
+            explanation=row["example"]["told"],
+            command=crash_command({**request, "at_event": event}),
+            transactions=request.get("transactions"),
+            event=event,
+        )
     return None
 
 
-def _broken(document: Mapping[str, Any]) -> str:
-    """The first rule that was broken; empty if everything held."""
-    if document["internal_errors"]:
-        return "internal"
-    return next((str(found["rule"]) for found in _violations(document)), "")
+def _succeeding(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The attacks after which a program has used wrong bytes, by kind."""
+    attacks = document["attacks"]
+    return [row for row in attacks["rows"] if row["accepted"] or row["late"]] if attacks else []
 
 
 def _violations(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
