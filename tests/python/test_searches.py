@@ -200,6 +200,31 @@ def test_designs_whose_parts_are_in_the_space_are_found_again(tmp_path: Path) ->
     assert told["write-through"].startswith("breaks")
 
 
+def test_goals_that_promise_integrity_refute_what_protects_nothing(tmp_path: Path, cli: Cli) -> None:
+    goals = {
+        "workloads": ["array"],
+        "references": ["xts"],
+        "run": {"machine": "secpm", "transactions": 20, "footprint": "1MiB"},
+        "promise": {"integrity": True},
+        "space": {"designs": ["secpm", "secpm-tree"], "design": {"integrity": ["none", "macs", "bonsai-tree"]}},
+        "objectives": {"transaction_latency_ns_mean": "minimise"},
+    }
+    report = cp.search(goals, tmp_path / "s.duckdb")
+    assert {one.candidate.parts["integrity"] for one in report.front} == {"bonsai-tree"}
+    told = {one.design: report.outcome_of(one) for one in report.references}
+    assert told["xts"].startswith("breaks 'integrity'")
+    bare = [one for one in report.judged if one.candidate.parts["integrity"] != "bonsai-tree" and one.counterexample]
+    assert {one.candidate.parts["integrity"] for one in bare} == {"none", "macs"}
+    for one in bare:
+        assert one.counterexample is not None
+        assert one.counterexample.rule == "integrity"
+        words = shlex.split(one.counterexample.command)
+        assert "--attack" in words
+        shown = cli(*words[1:], "--json")
+        rows = json.loads(shown.out)["attacks"]["rows"]
+        assert any(row["accepted"] for row in rows if row["example"]["crash_event"] == one.counterexample.event)
+
+
 def test_plainest_of_equal_candidates_is_tested_to_the_end(tmp_path: Path) -> None:
     space = {
         "base": "write-through",
@@ -413,9 +438,10 @@ def _made(point: tuple[int, ...]) -> Candidate:
     return Candidate(json.dumps(values), "secpm", {}, values, ())
 
 
-def _learned(broken: Any, point: tuple[int, ...]) -> Rule | None:
+def _learned(broken: Any, point: tuple[int, ...], passed: Sequence[tuple[int, ...]] = ()) -> Rule | None:
     judge: Any = Fails(broken)
-    return Learner(_SPACE, judge, _made, 1).learn(point, _made(point), _TEST, None)
+    known = [(at, _made(at)) for at in passed]
+    return Learner(_SPACE, judge, _made, lambda: known, 1).learn(point, _made(point), _TEST, None)
 
 
 def test_crash_tests_have_the_widest_minors_that_a_block_has_room_for(tmp_path: Path) -> None:
@@ -443,6 +469,20 @@ def test_two_causes_at_once_are_told_apart() -> None:
     rule = _learned(lambda values: "line" if values["a.a"] == 1 or values["a.c"] == 2 else "", (1, 0, 2, 0, 1))
     assert rule is not None
     assert rule.values in ({"a.a": 1}, {"a.c": 2})
+
+
+def test_no_rule_is_about_a_candidate_that_has_passed() -> None:
+    """One of 81 passes: what is drawn hardly ever has it."""
+
+    def broken(values: Any) -> str:
+        return "line" if values["a.a"] == 1 and any(values[f"a.{name}"] != 2 for name in "bcde") else ""
+
+    rule = _learned(broken, (1, 0, 0, 0, 0))
+    assert rule is not None and rule.values == {"a.a": 1}
+    better = _learned(broken, (1, 0, 0, 0, 0), [(1, 2, 2, 2, 2)])
+    assert better is not None
+    assert not better.applies(_made((1, 2, 2, 2, 2)))
+    assert better.values["a.a"] == 1 and len(better.values) == 2
 
 
 def test_another_broken_rule_is_another_cause() -> None:

@@ -2,8 +2,9 @@
 
 A rule comes from one refuted candidate. Every dimension is changed alone: where some change lets the test pass, what
 the candidate has there is part of the cause. Then candidates that share the cause and are otherwise drawn at random are
-tested. One that passes shows that the cause lacks something: on the way from the refuted candidate to it, dimension by
-dimension, the one with which the test first passes is added. The rule is kept once all that are drawn fail.
+tested, and with them those that have passed the search's tests so far. One that passes shows that the cause lacks
+something: on the way from the refuted candidate to it, dimension by dimension, the one with which the test first passes
+is added. The rule is kept once all of them fail.
 
 So a rule is not proved, only tested. A search tests it again in the end, on candidates that it ruled out.
 """
@@ -62,9 +63,24 @@ class Rule:
 class Learner:
     """Learns rules from refuted candidates."""
 
-    def __init__(self, space: Space, judge: Judge, valid: Callable[[Point], Candidate | None], seed: int) -> None:
-        """Learns with a judge; `valid` makes a candidate of a point if the engine takes it."""
-        self._space, self._judge, self._valid, self._seed = space, judge, valid, seed
+    def __init__(
+        self,
+        space: Space,
+        judge: Judge,
+        valid: Callable[[Point], Candidate | None],
+        passed: Callable[[], Iterable[tuple[Point, Candidate]]],
+        seed: int,
+    ) -> None:
+        """Learns with a judge.
+
+        Args:
+            space: the points.
+            judge: what tests candidates.
+            valid: makes a candidate of a point if the engine takes it.
+            passed: the candidates that have passed tests so far.
+            seed: of what is drawn.
+        """
+        self._space, self._judge, self._valid, self._passed, self._seed = space, judge, valid, passed, seed
         self.rules: list[Rule] = []
 
     def covering(self, one: Candidate) -> Rule | None:
@@ -80,7 +96,7 @@ class Learner:
         cause = self._changed_alone(point, test, broken)
         tested: set[Candidate] = set()
         for _ in range(_ROUNDS):
-            drawn = self._drawn(point, cause, chance)
+            drawn = [*self._drawn(point, cause, chance), *self._passed_with(point, cause)]
             failing = self._fail_alike([other for _, other in drawn], test, broken)
             tested |= {other for (_, other), fails in zip(drawn, failing, strict=True) if fails}
             passing = next((at for (at, _), fails in zip(drawn, failing, strict=True) if not fails), None)
@@ -146,6 +162,10 @@ class Learner:
             if len(found) == DRAWN:
                 break
         return [(at, one) for one, at in found.items()]
+
+    def _passed_with(self, point: Point, cause: set[int]) -> list[tuple[Point, Candidate]]:
+        """Those that share the cause among the candidates that have passed tests."""
+        return [(at, one) for at, one in self._passed() if all(at[place] == point[place] for place in cause)]
 
     def _on_the_way(self, start: Point, end: Point, test: CrashTest, broken: str) -> int | None:
         """The dimension with whose change the test passes first, on the way from a point that fails to one that does

@@ -96,7 +96,7 @@ class _Search:
         self._judged: dict[Candidate, Judged] = {}
         self._points: dict[Candidate, Point] = {}
         self._proven: list[Judged] = []
-        self._learner = Learner(asked.space, self._judge, self._valid, asked.seed)
+        self._learner = Learner(asked.space, self._judge, self._valid, self._passed, asked.seed)
 
     def result(self) -> SearchReport:
         """Searches."""
@@ -187,6 +187,12 @@ class _Search:
 
     def _valid_ones(self) -> int:
         return sum(one.state != "refused" for one in self._judged.values())
+
+    def _passed(self) -> list[tuple[Point, Candidate]]:
+        """What has passed tests so far."""
+        return [
+            (self._points[one], one) for one, judged in self._judged.items() if judged.state in ("holds", "passed over")
+        ]
 
     def _look_at(self, batch: Sequence[Candidate]) -> list[Judged]:
         """Judges a batch, except for what a rule rules out, and learns from what is refuted."""
