@@ -25,6 +25,33 @@ def test_the_goals_are_valid_and_ask_the_same(name: str) -> None:
     assert f"{goals.space.size:,} points" in _PAGE
 
 
+def test_the_goals_with_integrity_are_valid() -> None:
+    goals = load(STUDY / "protected.toml")
+    assert goals.promise.integrity
+    assert {one.figure for one in goals.objectives} >= {"nvm_lifetime_years", "boot_time_ns"}
+    assert f"{goals.space.size:,} points" in _PAGE
+
+
+@pytest.mark.parametrize(
+    "design, sets, row",
+    [
+        ("secpm-tree", [], "| `secpm-tree` |"),
+        ("secpm-tree", ["tree_roots=dynamic"], "| `secpm-tree` with dynamic roots |"),
+        ("secpb", ["counter_bank=cross-bank"], "| `secpb` with counter blocks in another bank |"),
+        ("osiris", ["tree_roots=dynamic"], "| `osiris` with dynamic roots |"),
+        ("strict", ["counter_coalescing=in-wpq"], "| `strict` with merging in the queue |"),
+        ("phoenix", [], "| `phoenix` |"),
+    ],
+)
+def test_the_table_with_integrity_says_what_runs_say(design: str, sets: list[str], row: str) -> None:
+    options: dict[str, Any] = {"machine": "secpm", "transactions": 100, "footprint": "64MiB"}
+    parts = [f"design.{one}" for one in sets]
+    runs = [cp.run(design, workload, set=parts, **options) for workload in comparison.COMPARE_WORKLOADS]
+    latency = sum(one.to_dict()["transaction_latency_ns"]["mean"] for one in runs) / len(runs)
+    (line,) = (line for line in _PAGE.splitlines() if line.startswith(row))
+    assert f"| {latency:,.0f} |" in line
+
+
 def test_found_design_is_made_of_parts_of_easy_pm_and_co_located() -> None:
     found, *parents = (catalogue.effective_parts(one) for one in (FOUND, "easy-pm", "co-located"))
     for key, value in found.items():
