@@ -3,8 +3,7 @@
 use super::LineMachine;
 use crate::layout::{TableEntry, TreePlace};
 use crate::message::{CounterBlock, Line, LineBytes, MediaLine, MediaUnit, OnChipLine, TreeNode};
-use crate::power::held;
-use crate::recovery::{LineCodec, Media, Memory};
+use crate::recovery::{HeldState, LineCodec, Media, Memory};
 use std::collections::BTreeSet;
 
 /// A line under line `number` of the bits, which has those of 512 counter blocks, each of eight lines. Their counter blocks are
@@ -116,13 +115,16 @@ fn minor_counter_of_a_node_that_overflows_in_a_boot_leaves_all_children_vouched_
 /// On battery there is nobody to whom an alarm could be given: writes that need the page anew are not made, and the boot finds it.
 #[test]
 fn battery_does_not_begin_a_page_again_in_which_it_has_found_a_foreign_line() {
-    let mut machine = LineMachine::new("eadr-tree", &[]);
-    machine.write(Line(1), &[1; 64], |_| ());
-    let mut media = Memory::new(machine.system.device.image());
+    let machine = LineMachine::new("eadr-tree", &[]);
+    let image = machine.system.device.image();
+    let lose = |lines: Vec<OnChipLine>, root: Option<LineBytes>, media: &dyn Media| {
+        machine.loss().strike(HeldState { lines, root, ..HeldState::default() }, media)
+    };
+    let first = lose(vec![line_on_chip(0, Line(1))], machine.system.controller.snapshot().root, image);
+    let mut media = Memory::new(image);
+    first.left.iter().for_each(|write| media.store(write.media, &write.bytes));
     media.store(MediaLine::data(Line(1)), &[7; 64]);
-    let mut held = held(machine.system.controller.snapshot());
-    held.lines = (0..8).map(|slot| line_on_chip(slot, Line(0))).collect();
-    let drained = machine.loss().strike(held, &media);
+    let drained = lose((0..8).map(|slot| line_on_chip(slot, Line(0))).collect(), first.snapshot.root, &media);
     let written = drained.left.iter().filter(|write| write.carries.is_some_and(|(line, _)| line == Line(0))).count();
     assert!((1..8).contains(&written), "{written} of 8 writes of one line, whose counter has two bits");
     assert!(drained.left.iter().all(|write| write.media != MediaLine::data(Line(1))));

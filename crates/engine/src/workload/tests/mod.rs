@@ -6,6 +6,7 @@ mod device;
 pub(super) mod flat;
 mod flush_free;
 mod hardware_logged;
+mod memory;
 mod metadata;
 mod placement;
 mod programs;
