@@ -18,10 +18,8 @@ import polars as pl
 import counterpoint as cp
 from counterpoint.papers import claims
 from counterpoint.system import units
+from counterpoint.verbs.api import TIMING_ONLY_SETS
 from counterpoint.verbs.comparison import COMPARE_WORKLOADS
-
-TIMING_ONLY = ("engine.bytes=false",)
-"""Without contents, which change no event and no figure of these tables."""
 
 
 def _with(part: str, ends: str) -> list[str]:
@@ -48,7 +46,7 @@ def line_writes() -> str:
         tx_size=sizes,
         footprint="4MiB",
         transactions=2000,
-        set=TIMING_ONLY,
+        set=TIMING_ONLY_SETS,
     )
     for size in sizes:
         for name, data, log in (
@@ -94,7 +92,7 @@ def interruption() -> str:
                     "secpm",
                     workload,
                     transactions=1000,
-                    set=[*TIMING_ONLY, *more, f"device.write_interruption={how}"],
+                    set=[*TIMING_ONLY_SETS, *more, f"device.write_interruption={how}"],
                 )
                 for how in ("none", "pause", "cancel")
             ]
@@ -147,7 +145,7 @@ def _on_two_machines(*machines: str) -> str:
     found: dict[str, dict[str, list[float]]] = {}
     for machine in machines:
         frame = cp.compare(
-            designs, COMPARE_WORKLOADS, machine=machine, transactions=500, footprint="256MiB", set=TIMING_ONLY
+            designs, COMPARE_WORKLOADS, machine=machine, transactions=500, footprint="256MiB", set=TIMING_ONLY_SETS
         )
         rows = [*frame.iter_rows(named=True)]
         plain = {row["workload"]: row for row in rows if row["design"] == "unencrypted"}
@@ -279,7 +277,7 @@ COMPARED = ("secpm", "strict", "triad-nvm", "osiris", "anubis-agit-plus", "anubi
 def means() -> str:
     """Latency and writes of designs with a tree at all sizes, for docs/integrity.md."""
     sizes = {64: "64 B", 256: "256 B", 1024: "1 KiB", 4096: "4 KiB"}
-    frame = cp.compare(COMPARED, tx_size=list(sizes), set=TIMING_ONLY)
+    frame = cp.compare(COMPARED, tx_size=list(sizes), set=TIMING_ONLY_SETS)
     measures = ("relative_latency", "relative_writes")
     mean = frame.group_by("design", "tx_size").agg(pl.col(measures).mean())
     rows = []

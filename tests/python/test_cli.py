@@ -84,6 +84,33 @@ def test_compare_without_arguments_is_the_secpm_family(cli: Cli) -> None:
     assert "unencrypted" in {run["design"] for run in runs}
 
 
+def test_tables_on_the_screen_move_no_contents_and_say_the_same(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ("compare", "-d", "unencrypted,deuce", "-w", "queue", "--transactions", "20", "--footprint", "1MiB")
+    asked: list[list[dict[str, Any]]] = []
+    run_many = _engine.run_many
+
+    def noted(request: str, *rest: Any) -> str:
+        asked.append(json.loads(request)["runs"])
+        return run_many(request, *rest)
+
+    monkeypatch.setattr(_engine, "run_many", noted)
+
+    def contents() -> list[bool]:
+        return ["engine.bytes=false" not in one.get("set", []) for one in asked.pop()]
+
+    on_screen = cli(*arguments)
+    assert contents() == [False, False]
+    assert cli(*arguments, "--set", "engine.bytes=true") == on_screen, "what is stated wins"
+    assert asked.pop()[0]["set"] == ["engine.bytes=false", "engine.bytes=true"]
+    written = json.loads(cli(*arguments, "--json").out)
+    assert contents() == [True, True]
+    assert all(one["nvm"]["flipped_bits"] > 0 for one in written["runs"])
+    # The time of these writes depends on contents.
+    changed = cli(*arguments, "--set", "device.programmed_bits=changed")
+    assert changed.code == 0
+    assert contents() == [True, True]
+
+
 def test_compare_prints_each_measure_normalised(cli: Cli) -> None:
     out = cli("compare", "-d", "write-back", "-d", "secpm,unencrypted", "-w", "array").out
     assert out.count("unencrypted = 1") == 6

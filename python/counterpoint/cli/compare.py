@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from .._engine import InputError
@@ -12,7 +13,7 @@ from ..contract.options import CommonOptions, RecoveryOptions
 from ..contract.printed import Guarantee, Runs
 from ..contract.request import part
 from ..system.errors import Interrupted
-from ..verbs import comparison, frames, guarantees, lines, recoveries
+from ..verbs import api, comparison, frames, guarantees, lines, recoveries
 from ..verbs.interval import check_seeds
 from . import line_runs, options, screen
 from .written import Files
@@ -53,18 +54,19 @@ def compare(
         return
     line_runs.check_unused(trace_clock, None)
     interrupted = False
+    matrix = partial(
+        comparison.run_matrix,
+        names,
+        works,
+        tx_size=options.sizes(tx_size),
+        cores=options.core_counts(cores),
+        seeds=several,
+        workers=workers,
+    )
+    shows_all = as_json or out is not None or files.asked
     try:
         with screen.progress("simulating") as progress:
-            runs = comparison.run_matrix(
-                names,
-                works,
-                tx_size=options.sizes(tx_size),
-                cores=options.core_counts(cores),
-                seeds=several,
-                workers=workers,
-                progress=progress,
-                **given,
-            )
+            runs = _simulated(partial(matrix, progress=progress), given, shows_all)
     except Interrupted as stop:
         runs, interrupted = stop.runs, True
     costs = _recoveries(names, runs, part(RecoveryOptions, given))
@@ -86,6 +88,24 @@ def compare(
         files.write(lambda: frames.frame(runs, chosen))
     if interrupted:
         screen.stop_interrupted(f"{len(runs)} simulations were finished")
+
+
+def _simulated(matrix: Callable[..., list[Run]], given: CommonOptions, shows_all: bool) -> list[Run]:
+    """The runs; without contents of lines if only tables on the screen show them: no figure there depends on them.
+
+    Args:
+        matrix: `run_matrix` with everything but its common options.
+        given: those options.
+        shows_all: whether all figures are shown.
+    """
+    if not shows_all:
+        try:
+            # What is stated comes later, and wins.
+            return matrix(**{**given, "set": [*api.TIMING_ONLY_SETS, *(given.get("set") or ())]})
+        except InputError:
+            # Something needs contents, or is wrong also with them.
+            pass
+    return matrix(**given)
 
 
 def _line_traces(works: Sequence[str]) -> list[str]:

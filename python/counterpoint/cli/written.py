@@ -28,6 +28,11 @@ class Files:
         self._tables = {form: check_file(path) for form, path in asked.items() if path is not None}
         self._figures = None if figures is None else prepare_folder(figures)
 
+    @property
+    def asked(self) -> bool:
+        """Whether there is a file to write."""
+        return bool(self._tables) or self._figures is not None
+
     def write(
         self,
         frame: Callable[[], pl.DataFrame],
@@ -42,7 +47,7 @@ class Files:
             drawn: gives what charts are drawn of, if not of the table.
             charts: whether there is anything to draw.
         """
-        if not self._tables and self._figures is None:
+        if not self.asked:
             return
         rows = frame()
         for form, path in self._tables.items():

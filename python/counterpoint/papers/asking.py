@@ -14,10 +14,6 @@ from ..verbs import api, catalogue
 from .decisions import DecisionSpec
 from .declared import Experiment, paper
 
-TIMING_ONLY: Mapping[str, Value] = {"engine.bytes": False}
-"""Figures and claims are of times and counts, which do not depend on contents, so none are moved: the runs have the
-same events and take an eighth less time."""
-
 
 def content(request: Mapping[str, Any]) -> str:
     """A request as a key."""

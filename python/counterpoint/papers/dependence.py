@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from ..runs.computing import Computer
 from ..verbs import api
 from . import charts
-from .asking import TIMING_ONLY, content, placed, refused, requests_of, set_now
+from .asking import content, placed, refused, requests_of, set_now
 from .decisions import DecisionSpec
 from .declared import ChartSpec, Experiment, Scale, experiments, paper
 from .model import Mark
@@ -70,7 +70,7 @@ def dependence(
 
 def _figures(name: str, scale: Scale, values: Mapping[str, Any]) -> list[Experiment]:
     """The predictions of a paper with other values."""
-    declared = experiments(name, scale, {**values, "seed": SHORT_SEED, **TIMING_ONLY})
+    declared = experiments(name, scale, {**values, "seed": SHORT_SEED, **api.TIMING_ONLY})
     return [one for one in declared if one.prediction]
 
 

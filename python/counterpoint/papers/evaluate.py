@@ -15,7 +15,7 @@ from ..runs.computing import Computer
 from ..runs.matrix import Matrix, Point
 from ..verbs import api
 from . import claims, directions
-from .asking import TIMING_ONLY, content, refused, requests_of
+from .asking import content, refused, requests_of
 from .declared import ClaimSpec, DirectionSpec, Experiment, Scale, experiments, paper
 from .model import Claim
 from .quantity import Document, key_of
@@ -82,7 +82,7 @@ def conditions_of(paper: str) -> tuple[str, ...]:
 
 def _declared(setting: Setting, seed: int) -> list[Experiment]:
     """A paper's experiments with the claims that decisions can change, and only the runs that these need."""
-    changed = {**setting.values, **_shared_out(setting), "seed": seed, **TIMING_ONLY}
+    changed = {**setting.values, **_shared_out(setting), "seed": seed, **api.TIMING_ONLY}
     found = []
     for experiment in experiments(setting.paper, setting.scale, changed):
         specs, conditions = _changeable(experiment), _conditions(experiment)

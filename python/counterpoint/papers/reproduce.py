@@ -14,10 +14,10 @@ from ..runs import sweeps
 from ..runs.computing import Computer, computing, store_in
 from ..runs.sweeps import SweepProgress
 from ..system import units
-from ..verbs import catalogue, recoveries
+from ..verbs import api, catalogue, recoveries
 from ..verbs.interval import check_seeds
 from . import charts, claims, directions, recoverability
-from .asking import TIMING_ONLY, content, placed, set_now
+from .asking import content, placed, set_now
 from .declared import PAPERS, PREDICTIONS, Experiment, Scale, experiments, paper
 from .defaults import ALL
 from .dependence import SHORT_SEED, dependence
@@ -87,7 +87,7 @@ def reproduce(
     scale: Scale = "quick" if quick else "full"
     names, used = names_of(asked), _seeds(seeds, quick)
     declared = [
-        [experiment for name in names for experiment in experiments(name, scale, {"seed": one, **TIMING_ONLY})]
+        [experiment for name in names for experiment in experiments(name, scale, {"seed": one, **api.TIMING_ONLY})]
         for one in used
     ]
     documents: list[Document] = []
