@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -132,6 +133,28 @@ def test_names_cover_nothing_and_ticks_are_round(open_page: OpenPage, page: Path
         values = [float(tick.replace(",", "")) for tick in ticks]
         (step,) = {round(after - before, 6) for before, after in pairwise(values)}
         assert f"{step:.0e}"[0] in "125" and all(value % step == 0 for value in values), ticks
+
+
+@pytest.mark.browser
+def test_small_figures_of_an_axis_are_not_cut(open_page: OpenPage, page: Path, tmp_path: Path) -> None:
+    text = page.read_text()
+    match = re.search(r'(?<=id="found">).*(?=</script>)', text)
+    assert match is not None
+    drawn = json.loads(match[0])
+    for number, point in enumerate(drawn["points"]):
+        point["at"] = [at and at * 1e-9 * 10 ** (number % 3) for at in point["at"]]
+        point["half"] = [None for _ in point["half"]]
+    small = tmp_path / "small.html"
+    small.write_text(text.replace(match[0], json.dumps(drawn)))
+    tab = open_page(small, 1280).tab
+    picture = tab.locator("#picture").bounding_box()
+    assert picture is not None
+    ticks = tab.locator("#picture text:not(.label):not(.title)[text-anchor=end]").all()
+    assert len(ticks) > 2
+    for tick in ticks:
+        box = tick.bounding_box()
+        assert box is not None and box["x"] >= picture["x"], tick.text_content()
+        assert 0 < float(tick.text_content() or "") < 1e-3
 
 
 def _meet(one: FloatRect, other: FloatRect) -> bool:

@@ -39,8 +39,12 @@ function scale(values, from, to, room) {
     ticks: (log ? powerTicks : evenTicks)(back(low), back(high), count) };
 }
 
-const short = value => Math.abs(value) < 1e6 && String(value).length <= 6 ? value.toLocaleString("en", { maximumSignificantDigits: 6 })
-  : new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 }).format(value);
+/* A figure of an axis, for which there is room for seven characters. */
+function short(value) {
+  if (value !== 0 && Math.abs(value) < 1e-3) return value.toExponential();
+  return Math.abs(value) < 1e6 && String(value).length <= 6 ? value.toLocaleString("en", { maximumSignificantDigits: 6 })
+    : new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 }).format(value);
+}
 
 const figuresOf = point => found.axes.map((axis, i) => `${axis} ${point.shown[i]}`);
 
