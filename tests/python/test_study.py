@@ -38,6 +38,16 @@ def test_the_goals_with_integrity_are_valid() -> None:
         ("secpm-tree", [], "| `secpm-tree` |"),
         ("secpm-tree", ["tree_roots=dynamic"], "| `secpm-tree` with dynamic roots |"),
         ("secpb", ["counter_bank=cross-bank"], "| `secpb` with counter blocks in another bank |"),
+        (
+            "secpb",
+            ["counter_bank=cross-bank", "counter_coalescing=in-wpq", "counters=wide", "tree_order=out-of-order"],
+            "| `secpb` with counter blocks in another bank, merged in the queue, counters of 56 bits",
+        ),
+        (
+            "osiris",
+            ["counter_bank=cross-bank", "counters=wide", "encryption=versioned-xts", "tweak=line"],
+            "| `osiris` with XTS and versions, counters of 56 bits",
+        ),
         ("osiris", ["tree_roots=dynamic"], "| `osiris` with dynamic roots |"),
         ("strict", ["counter_coalescing=in-wpq"], "| `strict` with merging in the queue |"),
         ("phoenix", [], "| `phoenix` |"),
