@@ -18,7 +18,7 @@ import polars as pl
 import counterpoint as cp
 from counterpoint.papers import claims
 from counterpoint.system import units
-from counterpoint.verbs.api import TIMING_ONLY_SETS
+from counterpoint.verbs.api import TIMING_ONLY
 from counterpoint.verbs.comparison import COMPARE_WORKLOADS
 
 
@@ -46,7 +46,7 @@ def line_writes() -> str:
         tx_size=sizes,
         footprint="4MiB",
         transactions=2000,
-        set=TIMING_ONLY_SETS,
+        set=TIMING_ONLY,
     )
     for size in sizes:
         for name, data, log in (
@@ -82,17 +82,17 @@ def leveling() -> str:
 
 def interruption() -> str:
     """What reads that stop writes bring, for docs/wear.md."""
-    idle = ("controller.wpq_issue_when_idle=true",)
+    idle = {"controller.wpq_issue_when_idle": True}
     rows = []
     for workload in ("array", "hash", "btree", "rbtree"):
         cells = []
-        for more in ((), idle):
+        for more in ({}, idle):
             runs = [
                 cp.run(
                     "secpm",
                     workload,
                     transactions=1000,
-                    set=[*TIMING_ONLY_SETS, *more, f"device.write_interruption={how}"],
+                    set={**TIMING_ONLY, **more, "device.write_interruption": how},
                 )
                 for how in ("none", "pause", "cancel")
             ]
@@ -145,7 +145,7 @@ def _on_two_machines(*machines: str) -> str:
     found: dict[str, dict[str, list[float]]] = {}
     for machine in machines:
         frame = cp.compare(
-            designs, COMPARE_WORKLOADS, machine=machine, transactions=500, footprint="256MiB", set=TIMING_ONLY_SETS
+            designs, COMPARE_WORKLOADS, machine=machine, transactions=500, footprint="256MiB", set=TIMING_ONLY
         )
         rows = [*frame.iter_rows(named=True)]
         plain = {row["workload"]: row for row in rows if row["design"] == "unencrypted"}
@@ -277,7 +277,7 @@ COMPARED = ("secpm", "strict", "triad-nvm", "osiris", "anubis-agit-plus", "anubi
 def means() -> str:
     """Latency and writes of designs with a tree at all sizes, for docs/integrity.md."""
     sizes = {64: "64 B", 256: "256 B", 1024: "1 KiB", 4096: "4 KiB"}
-    frame = cp.compare(COMPARED, tx_size=list(sizes), set=TIMING_ONLY_SETS)
+    frame = cp.compare(COMPARED, tx_size=list(sizes), set=TIMING_ONLY)
     measures = ("relative_latency", "relative_writes")
     mean = frame.group_by("design", "tx_size").agg(pl.col(measures).mean())
     rows = []

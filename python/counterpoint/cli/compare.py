@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 from .._engine import InputError
 from ..contract.options import CommonOptions, RecoveryOptions
 from ..contract.printed import Guarantee, Runs
-from ..contract.request import part
+from ..contract.request import assignments, part
 from ..system.errors import Interrupted
 from ..verbs import api, comparison, frames, guarantees, lines, recoveries
 from ..verbs.interval import check_seeds
@@ -54,19 +54,20 @@ def compare(
         return
     line_runs.check_unused(trace_clock, None)
     interrupted = False
-    matrix = partial(
-        comparison.run_matrix,
-        names,
-        works,
-        tx_size=options.sizes(tx_size),
-        cores=options.core_counts(cores),
-        seeds=several,
-        workers=workers,
-    )
     shows_all = as_json or out is not None or files.asked
     try:
         with screen.progress("simulating") as progress:
-            runs = _simulated(partial(matrix, progress=progress), given, shows_all)
+            matrix = partial(
+                comparison.run_matrix,
+                names,
+                works,
+                tx_size=options.sizes(tx_size),
+                cores=options.core_counts(cores),
+                seeds=several,
+                workers=workers,
+                progress=progress,
+            )
+            runs = _simulated(matrix, given, shows_all)
     except Interrupted as stop:
         runs, interrupted = stop.runs, True
     costs = _recoveries(names, runs, part(RecoveryOptions, given))
@@ -101,7 +102,7 @@ def _simulated(matrix: Callable[..., list[Run]], given: CommonOptions, shows_all
     if not shows_all:
         try:
             # What is stated comes later, and wins.
-            return matrix(**{**given, "set": [*api.TIMING_ONLY_SETS, *(given.get("set") or ())]})
+            return matrix(**{**given, "set": [*assignments("set", api.TIMING_ONLY), *(given.get("set") or ())]})
         except InputError:
             # Something needs contents, or is wrong also with them.
             pass

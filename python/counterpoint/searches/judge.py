@@ -25,9 +25,6 @@ from .ladder import CrashTest, Tier, tiers
 from .space import Candidate
 from .verdict import Counterexample, Judged
 
-_INTEGRITY = "integrity"
-"""The rule of whoever promises integrity: no attack makes a program use wrong bytes."""
-
 
 class Judge:
     """Judges candidates for some goals."""
@@ -114,15 +111,34 @@ class Judge:
         return [None if isinstance(answer, str) else self._broken(answer) for answer in answers]
 
     def _broken(self, document: Mapping[str, Any]) -> str:
-        """The first rule that was broken; empty if everything held.
-
-        The engine holds a design to what it protects itself, and goals hold all to the same.
-        """
+        """The first rule that was broken; empty if everything held."""
         if document["internal_errors"]:
             return "internal"
-        for found in _violations(document):
-            return str(found["rule"])
-        return _INTEGRITY if self.goals.promise.integrity and _succeeding(document) else ""
+        return next((str(found["rule"]) for found in self._violations(document)), "")
+
+    def _violations(self, document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """What was broken.
+
+        What leaks beside the crash points of a sample is no promise kept, either, and neither is an attack that
+        succeeds, where the goals promise integrity: the engine holds a design only to what it protects itself.
+        """
+        left_out = document.get("left_out")
+        found = [*document["violations"], *([left_out["first"]] if left_out else [])]
+        return found + _succeeding(document) if self.goals.promise.integrity else found
+
+    def _counterexample(self, test: CrashTest, document: Mapping[str, Any]) -> Counterexample | None:
+        """What showed that a test is failed: the smallest run, else the first violation."""
+        for found in (*document["shrunk"], *self._violations(document)):
+            return Counterexample(
+                test=test.tier,
+                workload=test.workload,
+                rule=found["rule"],
+                explanation=found["explanation"],
+                command=found["reproduce"],
+                transactions=found.get("transactions"),
+                event=found["crash_event"],
+            )
+        return None
 
     def tested(self, candidates: Sequence[Candidate], numbers: Iterable[int] | None = None) -> dict[Candidate, Judged]:
         """Those that do not pass every test of some tiers, by default of all, and why not."""
@@ -161,10 +177,9 @@ class Judge:
         """The same with a counterexample for each that was refuted."""
         variant = self.goals.space.variant
         refuted = [(one, judged.failed) for one, judged in found.items() if judged.failed is not None]
-        requests = [test.request(one, variant, explained=True) for one, test in refuted]
-        answers = self._computer.ask("crash", requests)
+        answers = self._computer.ask("crash", [test.request(one, variant, explained=True) for one, test in refuted])
         explained = dict(found)
-        for (one, test), request, answer in zip(refuted, requests, answers, strict=True):
+        for (one, test), answer in zip(refuted, answers, strict=True):
             judged = found[one]
             explained[one] = Judged(
                 one,
@@ -172,7 +187,7 @@ class Judge:
                 judged.tiers_passed,
                 judged.crash_points,
                 failed=test,
-                counterexample=None if isinstance(answer, str) else counterexample(test, request, answer),
+                counterexample=None if isinstance(answer, str) else self._counterexample(test, answer),
             )
         return explained
 
@@ -256,48 +271,20 @@ def _recovery_request(goals: Goals, one: Candidate) -> dict[str, Any]:
     return {"variant": goals.space.variant, **options, "design": one.base, "set": sets, "measure": False}
 
 
-def counterexample(test: CrashTest, request: Mapping[str, Any], document: Mapping[str, Any]) -> Counterexample | None:
-    """What showed that a test is failed: the smallest run, else a violation, else an attack that succeeds.
-
-    Args:
-        test: the test.
-        request: the engine's request for it.
-        document: what the engine answered.
-    """
-    for found in (*document["shrunk"], *_violations(document)):
-        return Counterexample(
-            test=test.tier,
-            workload=test.workload,
-            rule=found["rule"],
-            explanation=found["explanation"],
-            command=found["reproduce"],
-            transactions=found.get("transactions"),
-            event=found["crash_event"],
-        )
-    for row in _succeeding(document):
-        event = row["example"]["crash_event"]
-        return Counterexample(
-            test=test.tier,
-            workload=test.workload,
-            rule=_INTEGRITY,
-            explanation=row["example"]["told"],
-            command=crash_command({**request, "at_event": event}),
-            transactions=request.get("transactions"),
-            event=event,
-        )
-    return None
-
-
 def _succeeding(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The attacks after which a program has used wrong bytes, by kind."""
-    attacks = document["attacks"]
-    return [row for row in attacks["rows"] if row["accepted"] or row["late"]] if attacks else []
-
-
-def _violations(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What was broken; what leaks beside the crash points of a sample is no promise kept, either."""
-    left_out = document.get("left_out")
-    return [*document["violations"], *([left_out["first"]] if left_out else [])]
+    """The attacks after which a program has used wrong bytes, by kind, as violations."""
+    attacks, request = document["attacks"], document["request"]
+    return [
+        {
+            "rule": "integrity",
+            "explanation": row["example"]["told"],
+            "crash_event": row["example"]["crash_event"],
+            "transactions": request["transactions"],
+            "reproduce": crash_command({**request, "at_event": row["example"]["crash_event"]}),
+        }
+        for row in (attacks["rows"] if attacks else [])
+        if row["accepted"] or row["late"]
+    ]
 
 
 def _points(document: Mapping[str, Any]) -> int:

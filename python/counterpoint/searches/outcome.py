@@ -120,9 +120,7 @@ class SearchReport(Shown):
     @cached_property
     def _passing(self) -> Mapping[tuple[float, ...], Sequence[Judged]]:
         """Candidates within the limits that hold or were passed over, by figures."""
-        return self._by_figures(
-            one for one in self.judged if one.state in ("holds", "passed over") and one.excess == 0.0
-        )
+        return self._by_figures(one for one in self.judged if one.passed and one.excess == 0.0)
 
     @cached_property
     def _groups(self) -> tuple[tuple[Judged, ...], ...]:

@@ -190,9 +190,7 @@ class _Search:
 
     def _passed(self) -> list[tuple[Point, Candidate]]:
         """What has passed tests so far."""
-        return [
-            (self._points[one], one) for one, judged in self._judged.items() if judged.state in ("holds", "passed over")
-        ]
+        return [(self._points[one], one) for one, judged in self._judged.items() if judged.passed]
 
     def _look_at(self, batch: Sequence[Candidate]) -> list[Judged]:
         """Judges a batch, except for what a rule rules out, and learns from what is refuted."""
@@ -219,7 +217,7 @@ class _Search:
 
     def _told(self, judged: Judged) -> Told:
         left = len(self._judge.tiers) - judged.tiers_passed
-        infeasible = judged.excess if judged.state in ("holds", "passed over") else 1.0 + left
+        infeasible = judged.excess if judged.passed else 1.0 + left
         return Told(vector(judged, self._goals.objectives), infeasible)
 
     def _audit(self) -> None:

@@ -62,6 +62,11 @@ class Judged:
     excess: float = 0.0
 
     @property
+    def passed(self) -> bool:
+        """It failed none of the tests that it had, and has figures."""
+        return self.state in ("holds", "passed over")
+
+    @property
     def qualifies(self) -> bool:
         """It holds, and is within all limits."""
         return self.state == "holds" and self.excess == 0.0

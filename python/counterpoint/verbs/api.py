@@ -34,8 +34,6 @@ TIMING_ONLY: Mapping[str, bool] = {"engine.bytes": False}
 """Machine values with which no contents of lines are moved: times and counts do not depend on them, so that events and
 figures are the same, but for those of flipped bits, and runs take less time."""
 
-TIMING_ONLY_SETS = tuple(f"{key}={json.dumps(value)}" for key, value in TIMING_ONLY.items())
-"""The same as `--set` has them."""
 
 CHECK_TOP = 15
 """How many findings of `check` are measured one by one on a design: the default."""
