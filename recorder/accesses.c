@@ -79,7 +79,10 @@ static Bool parts(const Access* access, Addr a)
    while (a < end && (mapping = mapping_at(a, end - a)) != NULL) {
       if (a < mapping->base) a = mapping->base;
       Addr stop = end < mapping->end ? end : mapping->end;
-      if (access->tag != TAG_LOAD) file_mark_dirty(mapping->file, mapping->offset + (a - mapping->base), stop - a);
+      if (access->tag != TAG_LOAD) {
+         sharing_overwrites(a, stop - a, executed + access->before);
+         file_mark_dirty(mapping->file, mapping->offset + (a - mapping->base), stop - a);
+      }
       /* Nothing wider than a line is one access of a processor: fxsave and the like. */
       for (; a < stop; a += LINE) one(access, a, stop - a < LINE ? stop - a : LINE);
       a = stop;
@@ -118,9 +121,11 @@ static Addr kernel_pc(void)
 
 void kernel_bytes(File* file, ULong offset, Addr a, const UChar* bytes, SizeT length)
 {
+   sharing_overwrites(a, length, executed - 1);
    file_mark_dirty(file, offset, length);
    operation_over(TAG_KERNEL_STORE, threads_current(), executed - 1, kernel_pc(), a, length);
    field_bytes(bytes, length);
+   sharing_kernel_wrote(a, length);
 }
 
 void kernel_store(Addr a, SizeT length)

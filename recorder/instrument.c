@@ -19,6 +19,8 @@ typedef struct {
    Bool counted;              /* the current instruction is counted, in `pending` or in `executed` */
 } Block;
 
+struct EveryAccess every_access;
+
 static IRExpr* word(ULong value) { return IRExpr_Const(IRConst_U64(value)); }
 
 static IRExpr* assign(Block* block, IRType type, IRExpr* value)
@@ -112,11 +114,18 @@ static IRExpr* is_watched(Block* block, IRExpr* address)
    return assign(block, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, distance, IRExpr_RdTmp(block->span)));
 }
 
+static void see(Block* block, SeeAccess how, IRExpr* condition, IRExpr* address, const Access* access)
+{
+   if (how != NULL) call(block, condition, "see", how, access, address);
+}
+
 static void load(Block* block, IRExpr* condition, IRExpr* address, UInt size)
 {
+   const Access* access = describe(block, TAG_LOAD, size);
+   see(block, every_access.read, condition, address, access);
    if (block->instruction.kind == LOCKED) return;   /* part of the atomic operation */
    address = only_if(block, condition, address);
-   call(block, is_watched(block, address), "load", access_load, describe(block, TAG_LOAD, size), address);
+   call(block, is_watched(block, address), "load", access_load, access, address);
 }
 
 static IRExpr* is_active(Block* block)
@@ -126,15 +135,19 @@ static IRExpr* is_active(Block* block)
 
 static void store(Block* block, IRExpr* condition, IRExpr* address, UInt size)
 {
-   address = only_if(block, condition, address);
+   IRExpr* at = only_if(block, condition, address);
+   const Access* access;
    if (block->instruction.kind == LOCKED) {
-      call(block, is_active(block), "atomic", access_atomic, describe(block, TAG_ATOMIC, size), address);
-      return;
+      access = describe(block, TAG_ATOMIC, size);
+      call(block, is_active(block), "atomic", access_atomic, access, at);
+   } else {
+      Tag tag = block->instruction.kind == NON_TEMPORAL ? TAG_NT_STORE
+                : is_outside(block->pc)                 ? TAG_CALLED_STORE
+                                                        : TAG_STORE;
+      access = describe(block, tag, size);
+      call(block, is_watched(block, at), "store", access_store, access, at);
    }
-   Tag tag = block->instruction.kind == NON_TEMPORAL ? TAG_NT_STORE
-             : is_outside(block->pc)                 ? TAG_CALLED_STORE
-                                                     : TAG_STORE;
-   call(block, is_watched(block, address), "store", access_store, describe(block, tag, size), address);
+   see(block, every_access.written, condition, address, access);
 }
 
 static void fence(Block* block)
@@ -209,6 +222,18 @@ static void report_unknown(const Block* block)
              block->pc, bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]);
 }
 
+/* Threads take turns. Valgrind's are of 100,000 blocks, within which many threads have done everything that they ever do; then
+   each would follow all those before it, although on a computer they run at the same time. */
+static void end_turn_early(Block* block)
+{
+   enum { TURN = 500 };
+   Int counter = offsetof(VexGuestAMD64State, host_EvC_COUNTER);
+   IRExpr* left = assign(block, Ity_I32, IRExpr_Get(counter, Ity_I32));
+   IRExpr* most = IRExpr_Const(IRConst_U32(TURN));
+   IRExpr* longer = assign(block, Ity_I1, IRExpr_Binop(Iop_CmpLT32U, most, left));
+   addStmtToIRSB(block->out, IRStmt_Put(counter, assign(block, Ity_I32, IRExpr_ITE(longer, most, left))));
+}
+
 /* ---- the walk ---- */
 
 static UInt load_size(IRLoadGOp conversion)
@@ -263,6 +288,7 @@ IRSB* instrument(VgCallbackClosure* closure, IRSB* in, const VexGuestLayout* lay
    while (i < in->stmts_used && in->stmts[i]->tag != Ist_IMark) addStmtToIRSB(block.out, in->stmts[i++]);
    block.low = load_word(&block, &watch.low)->Iex.RdTmp.tmp;
    block.span = load_word(&block, &watch.span)->Iex.RdTmp.tmp;
+   if (every_access.read != NULL) end_turn_early(&block);
    for (; i < in->stmts_used; i++)
       if (in->stmts[i]->tag != Ist_NoOp) statement(&block, in->stmts[i]);
 

@@ -12,6 +12,7 @@
       syscalls.c    what the kernel did to mappings and files
       written.c     what that changes in files, and what of it is durable; openings.c: as the program opens them
       requests.c    what the program says of itself; printed.c: by what it prints
+      threads.c     which thread does it; sharing.c: what of another thread it must follow
       unrecorded.c  what the stream lacks
       stream.c      writes records; docs/trace-format.md of Counterpoint describes them */
 
@@ -39,6 +40,7 @@ extern Int VG_(sigemptyset)(vki_sigset_t* set);
 extern Int VG_(sigaddset)(vki_sigset_t* set, Int signal);
 extern Int VG_(sigtimedwait_zero)(const vki_sigset_t* set, vki_siginfo_t* info);
 extern Bool VG_(clo_sigill_diag);
+extern void VG_(discard_translations)(Addr start, ULong length, const HChar* who);
 
 enum { LINE = 64, PAGE = 4096, CHUNK = 65536, PATH_LIMIT = 4096 };
 
@@ -47,7 +49,7 @@ typedef enum {
    TAG_LOAD = 0x10, TAG_STORE, TAG_NT_STORE, TAG_ATOMIC, TAG_CLWB, TAG_CLFLUSHOPT, TAG_CLFLUSH,
    TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE, TAG_COUNTER_WRITEBACK, TAG_COUNTER_ATOMIC, TAG_LOCKED,
    TAG_CALLED_STORE, TAG_KERNEL_FLUSH,
-   TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH, TAG_LACKS,
+   TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH, TAG_LACKS, TAG_FOLLOWS,
    TAG_END = 0x7f
 } Tag;
 
@@ -166,6 +168,10 @@ void field_bytes(const UChar* bytes, SizeT length);
 void by_thread(UInt thread);
 /* The next operation is such a one: writes THREAD and CALLERS if they are needed. */
 void announce(Tag tag, UInt thread, Addr pc);
+/* Records so far. */
+ULong stream_records(void);
+/* A thread follows what thread `other` has done in so many records, of which some may be kept back still. */
+void follows(UInt thread, ULong completed, UInt other, ULong count);
 /* A record of an operation: with THREAD and CALLERS before it where they are needed, and i and pc. `completed`:
    instructions that were executed before the operation's own. */
 void operation(Tag tag, UInt thread, ULong completed, Addr pc);
@@ -274,6 +280,26 @@ void threads_init(void);
 void threads_run(ThreadId tid);
 /* The number of the running thread in the stream. */
 UInt threads_current(void);
+/* Its number among all that there ever were. */
+UInt threads_serial(void);
+/* The number in the stream of one of those; False if the stream has nothing of it. */
+Bool threads_known(UInt serial, UInt* number);
+/* The stream accounts for what a thread had executed when all threads together had `completed` instructions, and for one more
+   if `with_own`. `between`: how many that are without that one. Returns for how many more it accounts now. */
+ULong threads_account(UInt number, ULong completed, Bool with_own, ULong* between);
+
+/* ---- sharing.c: threads by their serial numbers ---- */
+
+/* A thread has been created; another thread runs now; the running thread has ended. */
+void sharing_created(UInt parent, UInt child);
+void sharing_runs(void);
+void sharing_ended(void);
+/* The kernel will set this word to 0 when the thread has ended that is created next. */
+void sharing_creates(Addr end_word);
+/* The running thread, or the kernel for it, is about to store to persistent memory. `completed`: instructions so far. */
+void sharing_overwrites(Addr a, SizeT length, ULong completed);
+/* The kernel has written to memory for the running thread. */
+void sharing_kernel_wrote(Addr a, SizeT length);
 
 /* ---- decode.c ---- */
 
@@ -309,6 +335,10 @@ void unrecorded_end(void);
 void unrecorded_rename(const HChar* path);
 
 /* ---- instrument.c, cpuid.c, syscalls.c, requests.c ---- */
+
+/* Who sees every access to any memory, a read before it and a write after it; NULL: nobody. */
+typedef VG_REGPARM(2) void (*SeeAccess)(const Access*, Addr);
+extern struct EveryAccess { SeeAccess read, written; } every_access;
 
 IRSB* instrument(VgCallbackClosure* closure, IRSB* in, const VexGuestLayout* layout, const VexGuestExtents* vge,
                  const VexArchInfo* host, IRType guest_word, IRType host_word);

@@ -13,7 +13,7 @@ static UInt used;
 static Int output = -1;
 
 static ULong records, bytes_since_sync;
-static ULong accounted;      /* instructions up to and with that of the last operation */
+static ULong accounted;      /* instructions up to and with the last operation of each thread */
 static Addr last_pc, last_address;
 static UInt last_thread;
 static Bool restating;
@@ -211,10 +211,11 @@ static inline UChar* operation_begun(Tag tag, UInt thread, ULong completed, Addr
    UChar* to = room_for(OPERATION);
    *to++ = tag == TAG_STORE ? TAG_CALLED_STORE : tag;
    records++;
-   to = number(to, completed > accounted ? completed - accounted : 0);
+   ULong between;
+   accounted += threads_account(thread, completed, True, &between);
+   to = number(to, between);
    to = difference(to, pc - last_pc);
    last_pc = pc;
-   if (completed + 1 > accounted) accounted = completed + 1;
    return to;
 }
 
@@ -240,11 +241,26 @@ void operation_over(Tag tag, UInt thread, ULong completed, Addr pc, Addr a, Size
    wrote(number(address(operation_begun(tag, thread, completed, pc), a), length));
 }
 
+ULong stream_records(void) { return records; }
+
+void follows(UInt thread, ULong completed, UInt other, ULong count)
+{
+   by_thread(thread);
+   sync_if_due();
+   /* Nothing is kept back any more. */
+   ULong before = records, between;
+   tag_only(TAG_FOLLOWS);
+   accounted += threads_account(thread, completed, False, &between);
+   field_u(between);
+   field_u(other);
+   field_u(count < before ? count : before);
+}
+
 void stream_open(Int fd)
 {
    /* Above the descriptors that the program sees and could close. */
    output = VG_(safe_fd)(fd);
-   put("CPTRACE\006", 8);
+   put("CPTRACE\007", 8);
    sync_here();
 }
 

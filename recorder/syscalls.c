@@ -17,7 +17,8 @@ enum {
    WITH_SYNC = 0x80000,                      /* mmap */
    CURRENT_FOLDER = -100,                    /* openat */
    CREATING = VKI_O_WRONLY | VKI_O_CREAT | VKI_O_TRUNC,
-   DATA_SYNC = 010000                        /* O_DSYNC, which O_SYNC contains */
+   DATA_SYNC = 010000,                       /* O_DSYNC, which O_SYNC contains */
+   CLEAR_AT_END = 0x200000                   /* clone */
 };
 /* Not in the headers of Valgrind 3.19. */
 enum { IO_URING_SETUP = 425 };
@@ -217,6 +218,7 @@ static void before(ThreadId tid, UInt number, UWord* args, UInt count)
    }
    if (!stream_is_open()) return;
    switch (number) {
+      case __NR_clone: sharing_creates(args[0] & CLEAR_AT_END ? args[3] : 0); break;
       case __NR_write: will_write(args[0], -1, args[2]); break;
       case __NR_writev: will_write(args[0], -1, bytes_of((const struct vki_iovec*)args[1], args[2])); break;
       case __NR_pwrite64: will_write(args[0], args[3], args[2]); break;
@@ -288,9 +290,9 @@ static void after(ThreadId tid, UInt number, UWord* args, UInt count, SysRes res
 
 static void memory_written(CorePart part, ThreadId tid, Addr a, SizeT length)
 {
-   if (mapping_at(a, length) == NULL) return;
    threads_run(tid);
-   kernel_store(a, length);
+   sharing_kernel_wrote(a, length);
+   if (mapping_at(a, length) != NULL) kernel_store(a, length);
 }
 
 void syscalls_init(void)

@@ -2,43 +2,103 @@
    Copyright (C) 2026 The Counterpoint developers.
    SPDX-License-Identifier: GPL-2.0-or-later
 
-   Numbers threads in the order in which they first appear in the stream. Valgrind uses the identifier of a thread that
-   has ended again; here it becomes a new number. */
+   Numbers threads in the order in which they first appear in the stream, and counts the instructions of each. Valgrind uses
+   the identifier of a thread that has ended again; here it is another thread. */
 
 #include "recorder.h"
 
+typedef struct {
+   UInt number;         /* in the stream, or UNSEEN */
+   ULong others;        /* instructions that other threads have executed, as of when this one runs or last ran */
+   ULong own;           /* its own, when it last stopped running */
+   ULong accounted;     /* its own that the stream has */
+} Thread;
+
 enum { UNSEEN = 0xffffffff };
 
-static UInt* numbers;
-static UInt room, next_number;
+static Thread* threads;             /* all that there ever were, by serial number */
+static UInt threads_room, threads_count;
+static UInt* by_identifier;         /* Valgrind's: serial numbers */
+static UInt identifiers;
+static UInt* by_number;             /* in the stream: serial numbers */
+static UInt numbers_room, next_number;
 static ThreadId running = 1;
 
-static void forget(ThreadId parent, ThreadId child)
+/* Makes room for item `index` in an array of `room` items. */
+static void* grown(void* items, UInt* room, UInt index, SizeT size)
 {
-   if (child >= room) {
-      UInt wanted = 2 * child + 2;
-      numbers = VG_(realloc)("counterpoint.threads", numbers, wanted * sizeof(UInt));
-      while (room < wanted) numbers[room++] = UNSEEN;
-   }
-   numbers[child] = UNSEEN;
+   if (index < *room) return items;
+   UInt wanted = 2 * index + 2;
+   items = VG_(realloc)("counterpoint.threads", items, wanted * size);
+   VG_(memset)((UChar*)items + *room * size, 0, (wanted - *room) * size);
+   *room = wanted;
+   return items;
 }
+
+static void created(ThreadId parent, ThreadId child)
+{
+   by_identifier = grown(by_identifier, &identifiers, child, sizeof *by_identifier);
+   threads = grown(threads, &threads_room, threads_count, sizeof *threads);
+   threads[threads_count] = (Thread){ .number = UNSEEN };
+   by_identifier[child] = threads_count++;
+   if (parent != VG_INVALID_THREADID) sharing_created(by_identifier[parent], by_identifier[child]);
+}
+
+static Thread* current(void) { return &threads[by_identifier[running]]; }
+
+UInt threads_serial(void) { return by_identifier[running]; }
 
 void threads_run(ThreadId tid)
 {
-   if (tid != VG_INVALID_THREADID) running = tid;
+   if (tid == VG_INVALID_THREADID || tid == running) return;
+   accesses_settle();
+   Thread* before = current();
+   before->own = executed - before->others;
+   running = tid;
+   current()->others = executed - current()->own;
+   sharing_runs();
 }
 
 static void start(ThreadId tid, ULong blocks) { threads_run(tid); }
 
+static void ended(ThreadId tid)
+{
+   threads_run(tid);
+   sharing_ended();
+}
+
 UInt threads_current(void)
 {
-   if (running >= room) forget(0, running);
-   if (numbers[running] == UNSEEN) numbers[running] = next_number++;
-   return numbers[running];
+   Thread* thread = current();
+   if (thread->number == UNSEEN) {
+      by_number = grown(by_number, &numbers_room, next_number, sizeof *by_number);
+      by_number[next_number] = by_identifier[running];
+      thread->number = next_number++;
+   }
+   return thread->number;
+}
+
+Bool threads_known(UInt serial, UInt* number)
+{
+   *number = threads[serial].number;
+   return *number != UNSEEN;
+}
+
+ULong threads_account(UInt number, ULong completed, Bool with_own, ULong* between)
+{
+   Thread* thread = &threads[by_number[number]];
+   ULong own = completed > thread->others ? completed - thread->others : 0;
+   *between = own > thread->accounted ? own - thread->accounted : 0;
+   ULong until = own + (with_own ? 1 : 0);
+   if (until <= thread->accounted) return 0;
+   ULong more = until - thread->accounted;
+   thread->accounted = until;
+   return more;
 }
 
 void threads_init(void)
 {
-   VG_(track_pre_thread_ll_create)(forget);
+   VG_(track_pre_thread_ll_create)(created);
+   VG_(track_pre_thread_ll_exit)(ended);
    VG_(track_start_client_code)(start);
 }

@@ -62,6 +62,7 @@ def records() -> list[bytes]:
         b"\x1b" + access + signed(64) + unsigned(8),
         b"\x21\x00",
         b"\x07\x01",
+        b"\x25" + unsigned(3) + unsigned(0) + unsigned(4),
         b"\x18" + access,
         b"\x1c" + access,
         b"\x22" + unsigned(22) + b"pmemobj_tx_commit.END|",
@@ -79,8 +80,8 @@ def lacks(what: int, text: bytes = b"") -> bytes:
 def recorded(*further: bytes) -> bytes:
     """A complete trace stream; further records come last."""
     body = [b"\x01\x00\x00\x00", *records(), *further]
-    instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x1D)
-    return ended(body, instructions, version=5)
+    instructions = 3 * sum(1 for record in body if 0x10 <= record[0] <= 0x1D or record[0] == 0x25)
+    return ended(body, instructions, version=7)
 
 
 def zstd_frame(content: bytes) -> bytes:

@@ -182,6 +182,7 @@ _NUMBERS = st.integers(min_value=0, max_value=2**64 - 1)
             "tx_size": _NUMBERS,
             "footprint": _NUMBERS,
             "allow_truncated": st.just(True),
+            "serial": st.just(True),
         },
     )
 )

@@ -64,11 +64,19 @@ def test_every_option_reaches_the_engine_by_its_name(cli: Cli, fake: pytest.Monk
     asked = asked_of(fake, "run_many")
     text = (
         "run secpm btree --machine small --set controller.wpq_entries=64 --tx-size 1024 --transactions 10 "
-        "--warmup 2 --cores 4 --footprint 64MiB --seed 7 --variant published --allow-truncated --timeline t.json"
+        "--warmup 2 --cores 4 --footprint 64MiB --seed 7 --variant published --allow-truncated --serial "
+        "--timeline t.json"
     )
     assert cli(*text.split()).code == 0
     given = {"machine": "small", "set": ["controller.wpq_entries=64"], "tx_size": 1024, "transactions": 10, "warmup": 2}
-    given |= {"cores": 4, "footprint": "64MiB", "seed": 7, "variant": "published", "allow_truncated": True}
+    given |= {
+        "cores": 4,
+        "footprint": "64MiB",
+        "seed": 7,
+        "variant": "published",
+        "allow_truncated": True,
+        "serial": True,
+    }
     subject = {"design": "secpm", "workload": "btree"}
     assert asked.pop()["runs"] == [{**subject, **given, "timeline": "t.json"}]
     assert cli("run", "secpm", "btree").code == 0

@@ -117,7 +117,7 @@ def test_the_engine_knows_the_options_of_a_replay_of_memory_lines(tmp_path: Path
             "replay",
             options.ReplayOptions,
             _SHOWN - {"out"} | {"trace", "designs", "baseline", "workers", "seeds", "stats"} | _LINES | _TABLES,
-            ("tx_size", "cores", "footprint"),
+            ("tx_size", "footprint"),
         ),
     ],
 )
@@ -167,6 +167,7 @@ _EVERYTHING: dict[str, Any] = {
     "watch_reads": ["watch"],
     "sector": 512,
     "allow_truncated": True,
+    "serial": True,
     "transactions": 4,
     "nested_depth": 2,
     "attack": ["all"],

@@ -206,6 +206,8 @@ def test_a_replay_of_memory_lines_shows_how_far_it_is(tmp_path: Path) -> None:
         "replay --transactions 5",
         "replay --warmup 0",
         "replay --allow-truncated",
+        "replay --serial",
+        "replay --cores 2",
         "compare --cores 2 -w",
     ],
 )

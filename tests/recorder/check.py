@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import following
 import raw
 import stream
 from raw import Failure, require
@@ -498,12 +499,17 @@ def main() -> int:
     checks["killed"] = partial(killed, out, tool)
     checks["sparse"] = partial(sparse, out, tool)
     checks["lengths"] = partial(lengths, out, tool)
+    # Functions that are looked up when they are first called have words that threads share.
+    follows_program = compile_program(out / "follows", [HERE / "follows.c"], "-pthread", "-Wl,-z,now")
+    checks["follows"] = partial(following.follows, out, tool, follows_program)
     checks["broken pipe"] = partial(broken_pipe, out, tool)
     if options.tool is None:
         checks["command line"] = partial(command_line, out)
         checks["left to others"] = partial(left_to_others, out)
         checks["limits"] = partial(limits, out)
         checks["stopped"] = partial(stopped, out)
+        apart = compile_program(out / "apart", [HERE / "apart.c"], "-pthread", "-Wl,-z,now")
+        checks["parallel"] = partial(following.parallel, out, tool, apart)
         checks["lines"] = partial(lines, out, tool)
         checks["called"] = partial(called, out, tool)
         checks["annotated"] = partial(annotated, out, tool)

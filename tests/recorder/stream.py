@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-MAGIC = b"CPTRACE\x06"
+MAGIC = b"CPTRACE\x07"
 SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD, CALLERS, CALLERS_AGAIN = range(0x01, 0x0A)
 LOAD, STORE, NT_STORE, ATOMIC, CLWB, CLFLUSHOPT, CLFLUSH = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
 SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, SCRATCH, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x23, 0x7F
-LOCKED, CALLED_STORE, KERNEL_FLUSH, LACKS = 0x1C, 0x1D, 0x1E, 0x24
+LOCKED, CALLED_STORE, KERNEL_FLUSH, LACKS, FOLLOWS = 0x1C, 0x1D, 0x1E, 0x24, 0x25
 COUNTER_WRITEBACK, COUNTER_ATOMIC = 0x1A, 0x1B
 ANNOTATIONS = (COUNTER_WRITEBACK, COUNTER_ATOMIC)
 FENCES = (SFENCE, MFENCE, LOCKED)
@@ -36,7 +36,7 @@ class Record:
     tag: int
     number: int
     between: int = 0
-    """Instructions since the last operation, its own not counted."""
+    """Instructions that its thread executed since its last operation, the operation's own not counted."""
     pc: int = 0
     address: int = 0
     size: int = 0
@@ -60,6 +60,7 @@ class Reader:
         self.source = source
         self.records = 0
         self.thread = 0
+        self.threads: set[int] = set()
         self.pc = self.address = 0
         self.callers: tuple[int, ...] = ()
         self.given: list[tuple[int, ...]] = []  # since SYNC
@@ -116,6 +117,7 @@ class Reader:
             record.fields = (self.u(), self.u(), self.u())
             assert record.fields[0] == self.records, "SYNC disagrees about the number of records"
             self.thread = record.thread = record.fields[2]
+            self.threads.add(self.thread)
             self.pc = self.address = 0
             self.callers = ()
             self.given.clear()
@@ -137,6 +139,7 @@ class Reader:
         elif tag == THREAD:
             record.fields = (self.u(),)
             self.thread = record.thread = record.fields[0]
+            self.threads.add(self.thread)
         elif tag == CALLERS:
             count = self.u()
             assert count <= 16
@@ -180,6 +183,11 @@ class Reader:
             record.fields = (self.u(),)
             assert record.fields[0] <= 5, "an unknown kind of lack"
             record.data = self.text()
+        elif tag == FOLLOWS:
+            record.between = self.u()
+            record.fields = (self.u(), self.u())
+            assert record.fields[0] in self.threads - {self.thread}, "a thread follows one that has not been running"
+            assert record.fields[1] <= self.records, "a thread follows what has not been recorded"
         elif tag == END:
             record.fields = (self.u(), self.u(), self.u())
             assert record.fields[0] == self.records, "END disagrees about the number of records"
@@ -314,7 +322,7 @@ def replay(source: BinaryIO, keep: Callable[[Record], bool] = lambda record: Fal
         elif tag == END:
             assert record.fields[1] >= result.instructions, "fewer instructions than operations have counted"
             result.instructions, result.status = record.fields[1], record.fields[2]
-        if tag == LOAD or tag in STORES or tag in FLUSHES or tag in FENCES:
+        if tag in (LOAD, FOLLOWS) or tag in STORES or tag in FLUSHES or tag in FENCES:
             result.instructions += record.between
             result.threads.add(record.thread)
         if keep(record):

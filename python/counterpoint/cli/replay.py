@@ -17,7 +17,7 @@ from .peer_table import peer_text
 from .written import Files
 
 
-@options.takes(ReplayOptions, but=("footprint", "tx_size", "cores"))
+@options.takes(ReplayOptions, but=("footprint", "tx_size"))
 def replay(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace of any known format, plain or compressed.")],
     designs: options.Designs = None,

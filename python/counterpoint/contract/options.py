@@ -53,6 +53,7 @@ TYPED = (
     "watch_reads",
     "sector",
     "allow_truncated",
+    "serial",
     "transactions",
     "nested_depth",
     "attack",
@@ -85,12 +86,14 @@ class CommonOptions(MachineOptions, total=False):
         warmup: transactions per core before measuring begins.
         footprint: bytes of populated structure, the total over all cores.
         allow_truncated: replay the good part of a trace that is cut off.
+        serial: run the threads of a recorded program on one core, in the one order that was recorded.
     """
 
     transactions: Annotated[int | None, count]
     warmup: Annotated[int | None, count]
     footprint: Annotated[Size | None, size]
     allow_truncated: Annotated[bool, flag]
+    serial: Annotated[bool, flag]
 
 
 class RunOptions(CommonOptions, total=False):
@@ -98,7 +101,7 @@ class RunOptions(CommonOptions, total=False):
 
     Attributes:
         tx_size: bytes of user data in a transaction, a multiple of 64.
-        cores: cores, one program instance each.
+        cores: cores, one program instance each; an instance of a recorded program has as many as it has threads.
     """
 
     tx_size: Annotated[Size | None, size]

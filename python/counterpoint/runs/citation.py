@@ -72,10 +72,11 @@ def cite(design: str | os.PathLike[str], workload: str | os.PathLike[str], **opt
     resolved = api.resolve_request(keys.absolute(asked))
     version, build = catalogue.engine_version(), catalogue.engine_build()
     digest = keys.key(resolved, build)
+    recorded = ("allow_truncated", "serial", *(() if is_built_in(asked["workload"]) else ("cores",)))
     workload_options = _OF_WORKLOAD if is_built_in(asked["workload"]) else ()
     stated = {name: resolved[name] for name in (*_STATED, *workload_options)}
     machine = asked.get("machine", resolved["machine"]["name"])
-    given = {"machine": machine, "set": asked.get("set"), "allow_truncated": asked.get("allow_truncated")}
+    given = {"machine": machine, "set": asked.get("set"), **{name: asked.get(name) for name in recorded}}
     return Citation(
         command=command("run", asked["design"], asked["workload"], [*stated.items(), *given.items()]),
         version=version,

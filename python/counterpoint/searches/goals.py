@@ -47,7 +47,7 @@ PINNED = ("crash_consistent", "line_atomic", "secret")
 _CLOCK = "trace_clock_mhz"
 """The option of traces of memory lines."""
 
-_RUN = (*(name for name in get_type_hints(RunOptions) if name not in ("set", "allow_truncated")), _CLOCK)
+_RUN = (*(name for name in get_type_hints(RunOptions) if name not in ("set", "allow_truncated", "serial")), _CLOCK)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ const EVENTS_MAX: usize = 10_000;
 /// The most pieces that are replayed: a single flush may name 2^42 lines, and the rest of such a program tests nothing
 /// new.
 const FILLS_MAX: usize = 16;
+/// The most threads that get a program each.
+const CORES_MAX: u64 = 4;
 /// The longest error sentence: a path, a place, what was expected and what was found.
 const SENTENCE_CHARS_MAX: usize = 1000;
 
@@ -45,14 +47,17 @@ pub fn replay(bytes: &[u8], form: ProgramForm) {
         // Not every format tells where operations come from.
         is_sentence(&error);
     }
-    let mut program = trace.program(form).expect("bytes in memory open again");
-    let mut buffer = OpBuffer::default();
-    for _ in 0..FILLS_MAX {
-        if !program.next_transaction(&mut buffer) {
-            break;
+    // A program for each of a few threads; more are one.
+    let trace = if trace.cores() > CORES_MAX { trace.in_order() } else { trace };
+    for mut program in trace.programs(form).expect("bytes in memory open again") {
+        let mut buffer = OpBuffer::default();
+        for _ in 0..FILLS_MAX {
+            if !program.next_transaction(&mut buffer) {
+                break;
+            }
+            assert!(buffer.ops.len() <= OPS_PER_FILL);
+            buffer.clear();
         }
-        assert!(buffer.ops.len() <= OPS_PER_FILL);
-        buffer.clear();
     }
     assert!(trace.failure().is_none(), "the second pass sees what the first saw");
 }

@@ -38,6 +38,8 @@ impl Check {
             setting: self.setting.clone(),
             seed: self.seed,
             allow_truncated: self.allow_truncated,
+            // Operations are left out by their numbers in that order.
+            serial: true,
             ..Common::default()
         }))
     }

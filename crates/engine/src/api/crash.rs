@@ -61,7 +61,7 @@ pub fn crash(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Res
 /// [`crash`] as far as `budget` allows.
 fn explored_and_analysed(request: &Crash, progress: Progress, budget: &Budget<'_>) -> Result<String, Failure> {
     let cancel = budget.end();
-    let mut run = open(&request.common, &request.broken, cancel)?;
+    let mut run = open(&request.common, &request.broken, request.recover.is_some(), cancel)?;
     // Not every format has places.
     let _ = run.source.watch_sites();
     let region = unless_interrupted(cancel, request.region(&run).map_err(Failure::from))?;
@@ -167,6 +167,7 @@ fn own_recovery(request: &Crash, run: &Opened, exploration: &Exploration) -> Res
         )?;
         return Ok(None);
     };
+    run.source.of_one_instance("recover")?;
     let Source::Trace(trace, _) = &run.source else {
         return Err(ConfigError(format!(
             "recover: workload '{}' recovers by itself; a command judges recorded programs",
@@ -288,6 +289,9 @@ impl Crash {
                 design.name
             )));
         }
+        if recorded {
+            source.of_one_instance("explore legal")?;
+        }
         let explained = recorded || legal_states::explains(config, design, source);
         let explore = self.explore.unwrap_or_default();
         let refused = |name: &str, why: &str| Err(ConfigError(format!("{name}: {why}")));
@@ -372,8 +376,11 @@ impl Crash {
     }
 }
 
-fn open(common: &Common, broken: &Broken, cancel: &Arc<AtomicBool>) -> Result<Opened, Failure> {
+/// The run of a request, `in_order` if its program must be in the one order that was recorded.
+fn open(common: &Common, broken: &Broken, in_order: bool, cancel: &Arc<AtomicBool>) -> Result<Opened, Failure> {
     let (config, design) = common.resolve(&CRASH, &broken.omitted, seeded_fault(broken.fault.as_deref())?)?;
+    // The marks that the program had set when power failed are those of the recorded order.
+    let config = RunConfig { serial: config.serial || in_order, ..config };
     let mut run = Opened::new(config, design, cancel)?;
     run.source.omit_annotations(&broken.omit_annotations)?;
     host_memory::check([Needs::of(&run.config, &run.design, Purpose::Crash)].into_iter(), 1)?;
@@ -386,7 +393,7 @@ fn open(common: &Common, broken: &Broken, cancel: &Arc<AtomicBool>) -> Result<Op
 /// A sentence about the request, or the interruption.
 pub fn scene(request: &str, progress: Progress, cancel: &Arc<AtomicBool>) -> Result<String, Failure> {
     let Window { common, broken, at_event, schedule } = request::parse(request)?;
-    let run = open(&common, &broken, cancel)?;
+    let run = open(&common, &broken, false, cancel)?;
     let at_event = checked_event(at_event)?;
     let (done, total) = (AtomicU64::new(0), run.transactions());
     let tell = |ended: u64| progress(done.fetch_add(ended, Ordering::Relaxed) + ended, total);

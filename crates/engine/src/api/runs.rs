@@ -4,7 +4,7 @@ use super::named::written_once;
 use super::request::{self, Given, Run, TIMING};
 use super::{Progress, Session, lines};
 use crate::assembly::host_memory::{self, Needs, Purpose};
-use crate::assembly::memory_map;
+use crate::assembly::{self, memory_map};
 use crate::attribution::{Places, SiteWatch, by_line};
 use crate::config::RunConfig;
 use crate::kernel::{ConfigError, Failure, workers};
@@ -34,9 +34,9 @@ impl Opened {
         let capacity = memory_map::program_capacity(&config.machine, &design, config.cores);
         let source =
             unless_interrupted(cancel, Source::open(&config, design.form, capacity, cancel).map_err(Failure::from))?;
-        if source.is_trace() && config.cores != 1 {
-            return Err(ConfigError(format!("cores: {} cores cannot run a trace, which has one", config.cores)).into());
-        }
+        let (source, config) = source.on_cores_of_threads(config)?;
+        assembly::validate(&config, &design)?;
+        source.fits(&config, memory_map::program_capacity(&config.machine, &design, config.cores))?;
         let config = if source.is_workload() { config } else { RunConfig { warmup: 0, ..config } };
         Ok(Self { config, design, source })
     }

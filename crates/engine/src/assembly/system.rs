@@ -300,6 +300,11 @@ impl<O: Observer + ?Sized> Stages<'_, O> {
             Event::Core(CoreEvent::FlushDone { core }) => {
                 cores[usize::from(core)].flush_done(&mut CoreContext { queue, cache: *cache, observer: *observer });
             }
+            Event::Core(CoreEvent::Reported { core }) => {
+                let count = cores[usize::from(core)].reported();
+                let others = (0..).zip(cores.iter_mut()).filter(|&(other, _)| other != core);
+                others.for_each(|(_, other)| other.hear(queue, core, count));
+            }
             Event::Controller(event) => {
                 controller.handle(&mut Context { queue, device: *device, observer: *observer }, event);
             }

@@ -117,6 +117,7 @@ impl Observer for SiteWatch {
             }
             Op::Sfence | Op::Mfence | Op::LoggedTxEnd => self.cost(site).fences += 1,
             Op::TxBegin | Op::TxEnd | Op::Mark | Op::LoggedTxBegin | Op::Compute { .. } => {}
+            Op::Report | Op::Await { .. } => {}
             // Flushes are counted when they are sent.
             Op::Clwb { .. } | Op::Clflushopt { .. } | Op::Clflush { .. } | Op::FlushData { .. } => {}
             Op::CounterCacheWriteback { .. } => {}

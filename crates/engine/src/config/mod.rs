@@ -123,6 +123,9 @@ pub struct RunConfig {
     /// Accept a trace that is cut off, and replay the part that is readable.
     #[serde(default)]
     pub allow_truncated: bool,
+    /// Run the threads of a recorded program on one core, in the one order that was recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub serial: bool,
     /// What the program leaves out, to show why it is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leave_out: Option<Omission>,
@@ -146,6 +149,7 @@ impl RunConfig {
             footprint: 4096,
             seed: 1,
             allow_truncated: false,
+            serial: false,
             leave_out: None,
         }
     }

@@ -36,6 +36,7 @@ pub(super) enum Kind {
     TxBegin,
     TxEnd,
     Mark,
+    Report,
 }
 
 /// An operation that has been dispatched and not committed.
@@ -120,6 +121,9 @@ pub struct Core {
     pub(super) transactions_ended: u64,
     pub(super) begun_at: u64,
     pub(super) marks_passed: u64,
+    /// How often this core has reported, and how often it has heard each of the others; empty if none has.
+    pub(super) reported: u64,
+    pub(super) heard: Vec<u64>,
     pub(super) stats: CoreStats,
 }
 
@@ -184,6 +188,8 @@ impl Core {
             transactions_ended: 0,
             begun_at: 0,
             marks_passed: 0,
+            reported: 0,
+            heard: Vec::new(),
             stats: CoreStats::default(),
             config,
         }
@@ -282,15 +288,13 @@ impl Core {
             return Dispatch::Stall;
         }
         let op = self.buffer.ops[self.next_op];
-        if op == Op::Mark {
-            self.next_op += 1;
-            self.set_mark(cx);
-            return Dispatch::Done;
+        if let Op::Mark | Op::Await { .. } = op {
+            return self.pass(cx, op);
         }
         // A block larger than the reorder buffer passes through it in parts.
         let part = (self.config.rob_entries / 2).max(1);
         let instructions = match op {
-            Op::TxBegin | Op::TxEnd => 0,
+            Op::TxBegin | Op::TxEnd | Op::Report => 0,
             Op::Compute { instructions } => {
                 if self.compute_left == 0 {
                     self.compute_left = instructions;
@@ -317,7 +321,7 @@ impl Core {
             Op::Clwb { .. } | Op::Clflushopt { .. } | Op::Clflush { .. } | Op::CounterCacheWriteback { .. } => {
                 self.stores_full()
             }
-            Op::LoggedTxBegin | Op::FlushData { .. } | Op::ZeroPage { .. } => self.stores_full(),
+            Op::LoggedTxBegin | Op::FlushData { .. } | Op::ZeroPage { .. } | Op::Report => self.stores_full(),
             _ => false,
         };
         if full {
@@ -349,6 +353,17 @@ impl Core {
             && self.stores.len() == 0
             && self.flushes_outstanding == 0
             && self.last_commit + u64::from(part) <= self.front + u64::from(self.config.rob_entries)
+    }
+
+    /// Passes an operation that takes no slot, if it can be.
+    fn pass<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, op: Op) -> Dispatch {
+        match op {
+            Op::Await { core, count } if self.has_heard(core) < count => return Dispatch::Stall,
+            Op::Mark => self.set_mark(cx),
+            _ => {}
+        }
+        self.next_op += 1;
+        Dispatch::Done
     }
 
     fn stores_full(&self) -> bool {
@@ -385,7 +400,11 @@ impl Core {
         cx.observer.dispatched(self.id, site, &op, instructions);
         let mut entry = InFlight { kind: Kind::Compute, instructions, through, complete: Some(done), load: 0, site };
         match op {
-            Op::Compute { .. } | Op::Mark => {}
+            Op::Compute { .. } | Op::Mark | Op::Await { .. } => {}
+            Op::Report => {
+                self.queue_unstored(0, Action::Report);
+                entry.kind = Kind::Report;
+            }
             Op::TxBegin => (entry.kind, entry.complete) = (Kind::TxBegin, Some(self.front)),
             Op::TxEnd => (entry.kind, entry.complete) = (Kind::TxEnd, Some(self.front)),
             Op::LoggedTxBegin => {

@@ -15,6 +15,7 @@ mod core;
 mod loads;
 mod operations;
 mod queueing;
+mod reports;
 mod retire;
 mod stats;
 mod store_buffer;

@@ -46,8 +46,8 @@ impl Core {
                     }
                     self.release_load(head.load);
                 }
-                Kind::Store => {
-                    self.stats.memory_ops += 1;
+                Kind::Store | Kind::Report => {
+                    self.stats.memory_ops += u64::from(head.kind == Kind::Store);
                     self.stores.commit_next(commit);
                     let at = self.clock.time(commit).max(now);
                     self.schedule_store_step(cx.queue, at);

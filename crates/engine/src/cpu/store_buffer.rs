@@ -67,6 +67,11 @@ impl Core {
                 self.drain_counter_writeback(cx, &entry);
                 true
             }
+            Action::Report => {
+                self.reported += 1;
+                cx.queue.schedule(now, CoreEvent::Reported { core: self.id });
+                true
+            }
             Action::BeginTransaction => {
                 self.logging = true;
                 cx.cache.begin_transaction(now, self.id);

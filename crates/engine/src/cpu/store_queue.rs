@@ -23,6 +23,8 @@ pub enum Action {
     FlushData,
     /// Begin a transaction that hardware logs; the entry has no line.
     BeginTransaction,
+    /// Tell the other cores that everything before is done; the entry has no line.
+    Report,
 }
 
 impl Action {

@@ -41,6 +41,8 @@ pub enum CoreEvent {
     StoreBufferStep { core: CoreId },
     /// A flush that found nothing to write is complete.
     FlushDone { core: CoreId },
+    /// The other cores learn what a core has reported.
+    Reported { core: CoreId },
 }
 
 /// A step of the memory controller.
@@ -104,7 +106,10 @@ impl CoreEvent {
     fn operand(self) -> u64 {
         match self {
             Self::LoadIssue { core, slot } => u64::from(core) << 16 | u64::from(slot),
-            Self::Step { core } | Self::StoreBufferStep { core } | Self::FlushDone { core } => u64::from(core),
+            Self::Step { core }
+            | Self::StoreBufferStep { core }
+            | Self::FlushDone { core }
+            | Self::Reported { core } => u64::from(core),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a core executes (x86 persistency). A program is an [`OpSource`]: it runs ahead of the simulation, one
 //! transaction at a time, and gives the core the operations with the bytes that they store.
 
+use super::CoreId;
 use std::ops::Range;
 
 /// The number of a place in the source of a recorded program.
@@ -18,6 +19,10 @@ pub enum Op {
     /// A recorded program sets its next mark: everything before it in program order has committed. It takes no time and
     /// no room.
     Mark,
+    /// A thread of a recorded program has done what others follow. Performed in the order of stores, as if one told them.
+    Report,
+    /// It follows others: nothing after it is dispatched before core `core` has reported `count` times.
+    Await { core: CoreId, count: u64 },
     /// `instructions` instructions that touch no memory.
     Compute { instructions: u32 },
     /// Loads `length` bytes (1 to 64) at `address`. `dependent`: its address depends on the previous load's value.

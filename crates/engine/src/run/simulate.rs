@@ -59,10 +59,10 @@ pub fn simulate_observed<O: Observer>(
 
 /// What a run of a recorded program says of its trace.
 fn recorded(source: &Source, elapsed: Ps) -> Option<Recorded> {
-    source.trace_summary().map(|trace| {
-        let counts = [trace.fences + trace.deep_syncs, trace.marks];
-        Recorded::of(counts, ps_to_ns(elapsed), source.assumed(), trace.lacks.clone())
-    })
+    let Source::Trace(trace, _) = source else { return None };
+    let (summary, instances) = (trace.summary(), u64::from(trace.instances()));
+    let counts = [summary.fences + summary.deep_syncs, summary.marks].map(|count| count * instances);
+    Some(Recorded::of(counts, ps_to_ns(elapsed), source.assumed(), summary.lacks.clone()))
 }
 
 fn report<O: Observer>(

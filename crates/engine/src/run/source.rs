@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::assembly::Job;
-use crate::config::{Geometry, RunConfig, nearest};
+use crate::config::{CORES_MAX, Geometry, RunConfig, nearest};
 use crate::kernel::{ConfigError, Failure};
 use crate::message::{BaseImage, CoreId, OpSource, ProgramForm, ProgramLayout, ProgramRecovery};
 use crate::trace::{Omitted, Sites, Trace, TraceSummary};
@@ -78,14 +78,10 @@ impl Source {
                 )));
             }
             let trace = Trace::open(path, config.allow_truncated, cancel)?;
-            if trace.end() > data_capacity {
-                return Err(ConfigError(format!(
-                    "trace {}: its files take {} bytes and device.capacity leaves {data_capacity} bytes for data",
-                    path.display(),
-                    trace.end()
-                )));
-            }
-            return Ok(Source::Trace(Box::new(trace), form));
+            let trace = if config.serial || trace.cores() > u64::from(CORES_MAX) { trace.in_order() } else { trace };
+            let source = Source::Trace(Box::new(trace), form);
+            source.fits(config, data_capacity)?;
+            return Ok(source);
         }
         let probes = workload::PROBES.iter().map(|probe| probe.name);
         let names: Vec<&str> = workload::WORKLOADS.iter().map(|workload| workload.name).chain(probes).collect();
@@ -111,6 +107,49 @@ impl Source {
                  two cores"
             ))),
             _ => Ok(RunConfig { cores, ..config }),
+        }
+    }
+
+    /// Refuses a recorded program whose files do not fit into the bytes that the device has for data.
+    pub fn fits(&self, config: &RunConfig, data_capacity: u64) -> Result<(), ConfigError> {
+        match self {
+            Source::Trace(trace, _) if trace.end() > data_capacity => Err(ConfigError(format!(
+                "trace {}: its files take {} bytes and device.capacity leaves {data_capacity} bytes for data",
+                config.workload,
+                trace.end()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The workload on cores of `config`, and `config` with the cores that a recorded program has: one for each thread, as many
+    /// times as there are instances of it.
+    ///
+    /// # Errors
+    /// It asks for cores that no number of instances has.
+    pub fn on_cores_of_threads(self, config: RunConfig) -> Result<(Self, RunConfig), ConfigError> {
+        let Source::Trace(trace, form) = self else { return Ok((self, config)) };
+        let of_one = trace.cores_of_one() as u16;
+        if config.cores != 1 && !config.cores.is_multiple_of(of_one) {
+            return Err(ConfigError(format!(
+                "cores: {} is no multiple of {of_one}, the threads of the recorded program",
+                config.cores
+            )));
+        }
+        let trace = trace.of_instances((config.cores / of_one).max(1));
+        let cores = trace.cores() as u16;
+        Ok((Source::Trace(Box::new(trace), form), RunConfig { cores, ..config }))
+    }
+
+    /// Refuses several instances of a recorded program where only one is looked at.
+    pub fn of_one_instance(&self, what: &str) -> Result<(), ConfigError> {
+        match self {
+            Source::Trace(trace, _) if trace.instances() > 1 => Err(ConfigError(format!(
+                "{what}: one instance of a recorded program is explored, and cores = {} are of {}",
+                trace.cores(),
+                trace.instances()
+            ))),
+            _ => Ok(()),
         }
     }
 
@@ -180,9 +219,17 @@ impl Source {
             ProgramForm::Plain => None,
         };
         let threads = trace.summary().threads;
-        let of_threads = (threads > 1)
-            .then(|| format!("Its {threads} threads are taken in the one order that was recorded, as if on one core."));
-        let all: Vec<String> = of_form.map(str::to_owned).into_iter().chain(of_threads).collect();
+        let of_threads = (threads > 1).then(|| match trace.cores_of_one() {
+            1 => format!("Its {threads} threads are taken in the one order that was recorded, as if on one core."),
+            _ => format!(
+                "Its {threads} threads run on a core each; where one was recorded to follow another, it waits for it, which \
+                 costs nothing by itself.",
+            ),
+        });
+        let of_instances = (trace.instances() > 1).then(|| {
+            format!("{} instances of the program run at the same time, each on files of its own.", trace.instances())
+        });
+        let all: Vec<String> = of_form.map(str::to_owned).into_iter().chain(of_threads).chain(of_instances).collect();
         (!all.is_empty()).then(|| all.join(" "))
     }
 
@@ -259,7 +306,10 @@ impl Source {
 
     /// Number of transactions of a trace.
     pub fn trace_transactions(&self) -> Option<u64> {
-        self.trace_summary().map(|summary| summary.transactions)
+        match self {
+            Source::Trace(trace, _) => Some(trace.transactions()),
+            _ => None,
+        }
     }
 
     /// What is in a trace.
@@ -302,8 +352,12 @@ impl Source {
                 layouts: vec![Litmus::layout()],
             }),
             Source::Trace(trace, form) => Ok(Job {
-                base: Arc::new(trace.base()),
-                programs: vec![Box::new(trace.program(*form)?)],
+                base: Arc::new(trace.base_of_all()),
+                programs: trace
+                    .programs(*form)?
+                    .into_iter()
+                    .map(|of_core| Box::new(of_core) as Box<dyn OpSource>)
+                    .collect(),
                 layouts: Vec::<ProgramLayout>::new(),
             }),
         }

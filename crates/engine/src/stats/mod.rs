@@ -125,7 +125,7 @@ pub struct Stats {
 /// What a recorded program did, and the simulated time that one of it took on average.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Recorded {
-    /// Number of fences and deep syncs, without the fences of locked operations.
+    /// Number of fences and deep syncs of all cores, without the fences of locked operations.
     pub fences: u64,
     /// Number of markers, whatever they say.
     pub marks: u64,

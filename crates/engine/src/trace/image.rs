@@ -102,6 +102,44 @@ impl BaseImage for TraceBase {
     }
 }
 
+/// The memory that several instances of a recorded program start from, one after the other, each from a page of its own on.
+#[derive(Clone, Debug)]
+pub struct InstancesBase {
+    pub(super) one: TraceBase,
+    pub(super) instances: u16,
+}
+
+impl InstancesBase {
+    /// Where the second instance begins.
+    fn stride(&self) -> u64 {
+        self.one.end.next_multiple_of(PAGE_BYTES)
+    }
+
+    /// The line of the one instance that `line` is a line of.
+    fn of_one(&self, line: Line) -> Option<Line> {
+        let lines = self.stride() / LINE_BYTES;
+        (lines > 0 && line.0 / lines < u64::from(self.instances)).then(|| Line(line.0 % lines))
+    }
+}
+
+impl BaseImage for InstancesBase {
+    fn line(&self, line: Line) -> Option<&LineBytes> {
+        self.one.line(self.of_one(line)?)
+    }
+    fn populated(&self, line: Line) -> bool {
+        self.line(line).is_some()
+    }
+    fn populated_lines(&self) -> Vec<Range<u64>> {
+        let (one, lines) = (self.one.populated_lines(), self.stride() / LINE_BYTES);
+        let of =
+            |instance: u64| one.iter().map(move |range| range.start + instance * lines..range.end + instance * lines);
+        (0..u64::from(self.instances)).flat_map(of).collect()
+    }
+    fn end(&self) -> u64 {
+        self.stride() * u64::from(self.instances - 1) + self.one.end
+    }
+}
+
 /// A memory in which nothing was populated.
 #[derive(Clone, Copy, Debug)]
 pub struct EmptyBase {

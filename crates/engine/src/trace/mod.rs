@@ -8,6 +8,9 @@
 //!   lines/      memory lines without a program, which drive the controller alone
 //! ```
 //!
+//! Several threads are one program, in the one order that was recorded, or a program each (`threads`), if the recording says
+//! where one follows another.
+//!
 //! A recording is read twice: when it is opened, which checks every record, sizes the files and counts; and by each
 //! program made from it. Neither pass holds more than one record, so a recording may be larger than memory; only the
 //! initial contents of files are kept.
@@ -44,20 +47,22 @@ mod recording;
 mod sites;
 mod steps;
 mod summary;
+mod threads;
 mod told;
 
 #[cfg(test)]
 mod tests;
 
 use crate::kernel::ConfigError;
-use crate::message::{OpBuffer, OpSource, ProgramForm};
+use crate::message::{BaseImage, CoreId, OpBuffer, OpSource, PAGE_BYTES, ProgramForm};
 use image::Pages;
 use input::TraceInput;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use threads::{Instance, Threads};
 
-pub use image::{EmptyBase, TraceBase};
+pub use image::{EmptyBase, InstancesBase, TraceBase};
 pub use marks::Marks;
 pub use omitted::Omitted;
 pub use program::{OPS_PER_FILL, TraceProgram};
@@ -74,12 +79,17 @@ pub use told::Told;
 pub struct Trace {
     source: TraceInput,
     summary: TraceSummary,
+    threads: Arc<Threads>,
     pages: Pages,
     of_files: bool,
     tells_sites: bool,
     failure: Arc<OnceLock<ConfigError>>,
     sites: Option<Arc<OnceLock<Sites>>>,
     omitted: Omitted,
+    /// Whether one core runs it, in its one order.
+    in_order: bool,
+    /// How many instances of it run, each on files of its own.
+    instances: u16,
 }
 
 impl Trace {
@@ -103,21 +113,24 @@ impl Trace {
 
     fn check(source: TraceInput, allow_truncated: bool) -> Result<Trace, ConfigError> {
         let mut recording = source.recording()?;
-        let (summary, pages) = summary::summarise(&mut *recording, allow_truncated)?;
+        let (summary, threads, pages) = summary::summarise(&mut *recording, allow_truncated)?;
         let (of_files, tells_sites) = (recording.of_files(), recording.tells_sites());
         Ok(Trace {
             source,
             summary,
+            threads: Arc::new(threads),
             pages,
             of_files,
             tells_sites,
             failure: Arc::default(),
             sites: None,
             omitted: Omitted::default(),
+            in_order: false,
+            instances: 1,
         })
     }
 
-    /// The recording as a program in `form`, from its beginning.
+    /// The whole recording as one program in `form`, from its beginning.
     ///
     /// # Errors
     /// The file can no longer be opened.
@@ -125,6 +138,58 @@ impl Trace {
         let recording = self.source.recording()?;
         let (failure, omitted) = (Arc::clone(&self.failure), self.omitted.begin());
         Ok(TraceProgram::new(recording, &self.summary, form, failure, self.sites.clone(), omitted))
+    }
+
+    /// The recording as a program for each core that runs it, from its beginning.
+    ///
+    /// # Errors
+    /// The file can no longer be opened.
+    pub fn programs(&self, form: ProgramForm) -> Result<Vec<TraceProgram>, ConfigError> {
+        let (threads, stride) = (self.cores_of_one(), self.base().end.next_multiple_of(PAGE_BYTES));
+        let of = |core: u64| {
+            let instance = Instance { first: (core - core % threads) as CoreId, offset: core / threads * stride };
+            let program = self.program(form)?.of_instance(instance);
+            Ok(if threads == 1 { program } else { program.of_thread(core % threads, Arc::clone(&self.threads)) })
+        };
+        (0..self.cores()).map(of).collect()
+    }
+
+    /// How many cores run one instance of it: one for each thread, if the recording says where one follows another and it is
+    /// not to be run in its one order.
+    pub fn cores_of_one(&self) -> u64 {
+        match self.summary {
+            TraceSummary { threads: threads @ 2.., follows: Some(_), .. } if !self.in_order => threads,
+            _ => 1,
+        }
+    }
+
+    /// How many cores run it.
+    pub fn cores(&self) -> u64 {
+        self.cores_of_one() * u64::from(self.instances)
+    }
+
+    /// Number of transactions that all cores end.
+    pub fn transactions(&self) -> u64 {
+        let of_one = match self.cores_of_one() {
+            1 => self.summary.transactions,
+            threads => (0..threads).map(|thread| self.threads.transactions(thread)).sum(),
+        };
+        of_one * u64::from(self.instances)
+    }
+
+    /// How many instances of it run.
+    pub fn instances(&self) -> u16 {
+        self.instances
+    }
+
+    /// So many instances of the same recording, each on files of its own.
+    pub fn of_instances(self, instances: u16) -> Trace {
+        Trace { instances, ..self }
+    }
+
+    /// The same recording, which one core runs in its one order.
+    pub fn in_order(self) -> Trace {
+        Trace { in_order: true, ..self }
     }
 
     /// The recording step by step, from its beginning, to be read until `end` is set.
@@ -140,12 +205,15 @@ impl Trace {
         Trace {
             source: self.source.clone(),
             summary: self.summary.clone(),
+            threads: Arc::clone(&self.threads),
             pages: self.pages.clone(),
             of_files: self.of_files,
             tells_sites: self.tells_sites,
             failure: Arc::default(),
             sites: None,
             omitted,
+            in_order: self.in_order,
+            instances: self.instances,
         }
     }
 
@@ -200,12 +268,17 @@ impl Trace {
         if self.of_files { &self.summary.files } else { &[] }
     }
 
-    /// One past the highest device address that the recording's files take.
+    /// One past the highest device address that the recording's files take, of all instances.
     pub fn end(&self) -> u64 {
-        self.summary.end
+        self.base_of_all().end()
     }
 
-    /// The memory that the program starts from.
+    /// The memory that all instances start from.
+    pub fn base_of_all(&self) -> InstancesBase {
+        InstancesBase { one: self.base(), instances: self.instances }
+    }
+
+    /// The memory that one instance of the program starts from.
     pub fn base(&self) -> TraceBase {
         TraceBase { pages: self.pages.clone(), end: self.summary.end }
     }

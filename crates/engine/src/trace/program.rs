@@ -6,7 +6,8 @@
 //! past the caches. The operations of one instruction are joined: an instruction with several operands, or with one
 //! that crosses the end of a line, counts once, and so does a locked one with its fence. A log of pmemcheck shows that a store is non-temporal only by the flush that follows it, so it is
 //! an ordinary store in every form. The instructions in between become computation. The acts of all threads are in the
-//! order in which they happened.
+//! order in which they happened; or only those of one thread are there, which waits for the others where it follows them, and
+//! reports where they follow it. It sets no marks then, whose order is that of all threads.
 //!
 //! If the program reports when its transactions begin and end, those are used. If only libpmemobj's marks are known, a
 //! transaction ends at `pmemobj_tx_commit.END` and begins where the last one ended. The first begins at the first
@@ -21,8 +22,9 @@ use super::omitted::Omitting;
 use super::recording::{Act, AnnotationKind, FlushKind, Recording, StoreWay};
 use super::sites::Sites;
 use super::summary::TraceSummary;
+use super::threads::{Instance, Own, Threads};
 use crate::kernel::ConfigError;
-use crate::message::{COUNTER_WRITEBACK_BYTES, LINE_BYTES, NO_SITE, Op, OpBuffer, OpSource, ProgramForm, Site};
+use crate::message::{COUNTER_WRITEBACK_BYTES, CoreId, LINE_BYTES, NO_SITE, Op, OpBuffer, OpSource, ProgramForm, Site};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
@@ -76,6 +78,13 @@ enum Todo {
     Fence {
         full: bool,
     },
+    /// Wait until another core has reported so often.
+    Await {
+        core: CoreId,
+        count: u64,
+    },
+    /// Report.
+    Report,
     /// End the transaction.
     TxEnd,
     /// Set a mark.
@@ -110,6 +119,8 @@ pub struct TraceProgram {
     site: Site,
     sites: Option<Arc<OnceLock<Sites>>>,
     omitted: Omitting,
+    own: Option<Own>,
+    instance: Instance,
 }
 
 impl TraceProgram {
@@ -146,7 +157,27 @@ impl TraceProgram {
             site: NO_SITE,
             sites,
             omitted,
+            own: None,
+            instance: Instance::default(),
         }
+    }
+
+    /// The program of an instance, from its beginning.
+    pub(super) fn of_instance(mut self, instance: Instance) -> Self {
+        self.bases.iter_mut().for_each(|base| *base += instance.offset);
+        self.instance = instance;
+        self
+    }
+
+    /// The program of one thread, from its beginning.
+    pub(super) fn of_thread(mut self, thread: u64, threads: Arc<Threads>) -> Self {
+        self.recording.only_of(thread);
+        self.transactions = threads.transactions(thread);
+        if self.transactions == 0 {
+            self.phase = Phase::Outside;
+        }
+        self.own = Some(Own::new(thread, threads));
+        self
     }
 
     /// Appends operations until the buffer is full, a transaction ends, or one is about to begin.
@@ -175,10 +206,11 @@ impl TraceProgram {
             if self.sites.is_some() {
                 self.site = self.recording.site();
             }
+            self.report(deed.act);
             if deed.instructions > 0 {
                 self.todo.push_back(Todo::Compute(deed.instructions));
             }
-            if self.recording.mark().is_some() {
+            if self.own.is_none() && self.recording.mark().is_some() {
                 self.todo.push_back(Todo::Mark);
             }
             match deed.act {
@@ -200,7 +232,9 @@ impl TraceProgram {
                     }
                 }
                 Act::Annotation { address, end, kind } => self.annotation(address, end, kind)?,
+                Act::Follows { thread, records } => self.follow(thread, records),
                 Act::Scratch { .. } | Act::Nothing => {}
+                Act::Over { .. } if !self.todo.is_empty() => {}
                 Act::Over { .. } => {
                     let same = self.recording.records() == self.records && self.ended == self.transactions;
                     self.phase = Phase::Over;
@@ -219,6 +253,24 @@ impl TraceProgram {
     fn note_site(&self, buffer: &mut OpBuffer) {
         if self.sites.is_some() {
             buffer.sites.resize(buffer.ops.len(), self.site);
+        }
+    }
+
+    /// The thread reports what it has done, if another follows that and this is its next act.
+    fn report(&mut self, act: Act) {
+        let Some(own) = &mut self.own else { return };
+        let done = match act {
+            Act::Over { .. } => u64::MAX,
+            _ => self.recording.records() - 1,
+        };
+        self.todo.extend((0..own.reports(done)).map(|_| Todo::Report));
+    }
+
+    /// The thread waits for what it follows of another.
+    fn follow(&mut self, thread: u64, records: u64) {
+        if let Some(own) = &self.own {
+            let (core, count) = own.threads.awaited(thread, records);
+            self.todo.push_back(Todo::Await { core: self.instance.first + core, count });
         }
     }
 
@@ -249,10 +301,16 @@ impl TraceProgram {
             return Ok(());
         }
         match kind {
+            AnnotationKind::Writeback if self.is_of_another() => {}
             AnnotationKind::Writeback => self.todo.push_back(Todo::WriteBack { at: address, end }),
             AnnotationKind::Atomic => self.declare(address, end)?,
         }
         Ok(())
+    }
+
+    /// Whether the newest act is another thread's.
+    fn is_of_another(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| own.thread != self.recording.thread())
     }
 
     /// `[address, end)` holds `CounterAtomic` variables.
@@ -347,6 +405,14 @@ impl TraceProgram {
                 }
                 Todo::Mark => {
                     buffer.ops.push(Op::Mark);
+                    return Ok(None);
+                }
+                Todo::Await { core, count } => {
+                    buffer.ops.push(Op::Await { core: *core, count: *count });
+                    return Ok(None);
+                }
+                Todo::Report => {
+                    buffer.ops.push(Op::Report);
                     return Ok(None);
                 }
                 Todo::TxEnd => return Ok(Some(todo)),

@@ -61,6 +61,8 @@ pub(super) enum Act {
     /// The program says how the counters of `[address, end)`, which may be partly unmapped, must become durable
     /// (counter-atomicity section 4.3).
     Annotation { address: u64, end: u64, kind: AnnotationKind },
+    /// The thread follows what `thread` did in the first `records` records: it knows of it.
+    Follows { thread: u64, records: u64 },
     /// No act: only the instructions count.
     Nothing,
     /// The recording has ended.
@@ -224,6 +226,16 @@ pub(super) trait Recording: Send {
     }
     /// The thread of the newest act.
     fn thread(&self) -> u64 {
+        0
+    }
+    /// From now on, only acts of this thread are returned, and the annotations of the others; transactions are its own.
+    fn only_of(&mut self, _thread: u64) {}
+    /// Whether the recording says which thread follows which. If not, only the one order of all acts is known to be possible.
+    fn tells_follows(&self) -> bool {
+        false
+    }
+    /// Transactions that a thread has ended, as it tells itself.
+    fn ended_by(&self, _thread: u64) -> u64 {
         0
     }
     /// The text of the newest act, if it is a mark of the program.

@@ -4,6 +4,7 @@ use super::image::{Images, Pages};
 use super::lacks::sentences;
 use super::mapped_files::{EXTENT_MAX, RegisteredFile};
 use super::recording::{Act, Populated, Recording};
+use super::threads::Threads;
 use crate::kernel::ConfigError;
 use crate::message::{LINE_BYTES, Line, LineBytes, PAGE_BYTES};
 
@@ -47,6 +48,8 @@ pub struct TraceSummary {
     pub transactions_told: bool,
     /// Number of threads that executed anything.
     pub threads: u64,
+    /// How often a thread follows another, if the recording says so: then they can run on cores of their own.
+    pub follows: Option<u64>,
     /// The files, in the order of their first registration.
     pub files: Vec<TraceFile>,
     /// One past the highest device address of any file.
@@ -112,6 +115,8 @@ pub(super) struct Tally {
     told: u64,
     marked: u64,
     begun: bool,
+    follows: u64,
+    threads: Threads,
 }
 
 impl Tally {
@@ -148,15 +153,25 @@ impl Tally {
             Act::TxBegin => self.begun = true,
             Act::TxEnd => self.told += 1,
             Act::Transactional | Act::Scratch { .. } | Act::Nothing => {}
-            Act::Commit => self.marked += 1,
+            Act::Follows { thread, records } => {
+                self.follows += 1;
+                self.threads.follow(thread, records);
+            }
+            Act::Commit => {
+                self.marked += 1;
+                self.threads.commit(recording.thread());
+            }
             Act::Over { .. } => {}
         }
     }
 
-    /// The summary of everything that was counted, without the files.
-    pub fn finish(self, recording: &dyn Recording, cut_off: bool) -> TraceSummary {
+    /// The summary of everything that was counted, without the files, and what is known of each thread.
+    pub fn finish(self, recording: &dyn Recording, cut_off: bool) -> (TraceSummary, Threads) {
         let totals = recording.totals();
-        TraceSummary {
+        let told = self.begun;
+        let threads = self.threads.finish(totals.threads, |thread| told.then(|| recording.ended_by(thread)));
+        let summary = TraceSummary {
+            follows: recording.tells_follows().then_some(self.follows),
             records: recording.records(),
             instructions: totals.instructions,
             threads: totals.threads,
@@ -166,15 +181,16 @@ impl Tally {
             transactions_told: self.begun,
             lacks: sentences(&recording.lacks(cut_off)),
             ..self.summary
-        }
+        };
+        (summary, threads)
     }
 }
 
-/// Walks the whole recording. Also returns the pages that its files start with.
+/// Walks the whole recording. Also returns what is known of each thread, and the pages that its files start with.
 pub(super) fn summarise(
     recording: &mut dyn Recording,
     allow_truncated: bool,
-) -> Result<(TraceSummary, Pages), ConfigError> {
+) -> Result<(TraceSummary, Threads, Pages), ConfigError> {
     let mut tally = Tally::default();
     let mut images = Images::default();
     let cut_off = loop {
@@ -184,7 +200,7 @@ pub(super) fn summarise(
         }
         tally.count(deed.act, recording);
     };
-    let mut summary = tally.finish(recording, cut_off);
+    let (mut summary, threads) = tally.finish(recording, cut_off);
     if cut_off {
         let (records, bytes) = (recording.records(), recording.offset());
         if !allow_truncated {
@@ -194,7 +210,7 @@ pub(super) fn summarise(
     }
     (summary.files, summary.end) = place_files(recording.name(), recording.files())?;
     let pages = images.place(&summary.files);
-    Ok((summary, pages))
+    Ok((summary, threads, pages))
 }
 
 /// The error of a recording whose end is missing; `done`: what is done to its good part if the user allows it.

@@ -215,7 +215,8 @@ impl Recording<'_> {
         }
         let (mut programs, mut now) = (Vec::new(), before);
         for (number, stream) in streams.into_iter().enumerate() {
-            let read = Trace::open(&stream.0, true, self.cancel).and_then(|trace| self.read(trace, &left.lay));
+            let read = Trace::open(&stream.0, true, self.cancel).map(Trace::in_order);
+            let read = read.and_then(|trace| self.read(trace, &left.lay));
             let (trace, effect) = match read {
                 Ok(read) => read,
                 Err(ConfigError(why)) => {

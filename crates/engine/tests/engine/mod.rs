@@ -50,6 +50,7 @@ mod power;
 mod prove;
 mod px86;
 mod ramulator;
+mod recorded_threads;
 mod session;
 mod shared_circuits;
 mod shared_lines;

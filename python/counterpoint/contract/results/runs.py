@@ -393,7 +393,7 @@ class Recorded(behaviour.Recorded):
     """What a recorded program did, and the simulated time that one of it took on average.
 
     Attributes:
-        fences: number of fences and deep syncs, without the fences of locked operations.
+        fences: number of fences and deep syncs of all cores, without the fences of locked operations.
         marks: number of markers, whatever they say.
         ns_per_fence: simulated time over fences; None without fences.
         ns_per_mark: simulated time over markers; None without markers.

@@ -86,6 +86,7 @@ impl Common {
                 .unwrap_or_else(|| machine.program.total_footprint(cores).min(defaults.footprint_max)),
             seed: self.seed.unwrap_or(1),
             allow_truncated: self.allow_truncated,
+            serial: self.serial,
             leave_out: omitted
                 .leave_out
                 .as_deref()
@@ -107,10 +108,12 @@ impl Common {
             tx_size: of_workload(config.tx_size),
             transactions: of_workload(config.transactions),
             warmup: of_workload(config.warmup),
-            cores: of_workload(u64::from(config.cores)),
+            // A recorded program has those of its threads, as many times as was asked for.
+            cores: of_workload(u64::from(config.cores)).or(self.cores),
             footprint: of_workload(config.footprint),
             seed: Some(config.seed),
             allow_truncated: config.allow_truncated,
+            serial: config.serial,
         }
     }
 }

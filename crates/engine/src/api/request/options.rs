@@ -93,14 +93,19 @@ pub(in crate::api) struct Common {
     /// Replay the good part of a trace that is cut off.
     #[schemars(extend("x-help" = "Use the good part of a trace that is cut off.", "x-typed" = 190))]
     pub allow_truncated: bool,
+    /// Run the threads of a recorded program on one core, in the one order that was recorded.
+    #[schemars(extend("x-typed" = 195,
+        "x-help" = "Run a recording's threads on one core, in the order that was recorded, not on a core each."))]
+    pub serial: bool,
     /// Bytes of user data in a transaction, a multiple of 64.
     #[serde(with = "As::<Size>")]
     #[schemars(extend("x-typed" = 50,
         "x-help" = "Bytes of user data in a transaction, a multiple of 64 up to 64KiB."))]
     pub tx_size: Option<u64>,
-    /// Cores, one program instance each.
+    /// Cores, one program instance each; an instance of a recorded program has as many as it has threads.
     #[serde(with = "As::<Count>")]
-    #[schemars(extend("x-help" = "Cores, 1 to 64, one program instance each; in proofs 1 to 3, which share all lines; a trace has one.", "x-typed" = 60))]
+    #[schemars(extend("x-typed" = 60,
+        "x-help" = "Cores, 1 to 64, one program instance each, or one thread of it; in proofs 1 to 3, which share all lines."))]
     pub cores: Option<u64>,
 }
 
@@ -329,7 +334,7 @@ pub(in crate::api) struct Prove {
     pub lines: Option<u64>,
     /// Number of cores, 1 to 3, that share all lines, each with a program of its own; default 1.
     #[serde(with = "As::<Count>")]
-    #[schemars(extend("x-help" = "Cores, 1 to 64, one program instance each; in proofs 1 to 3, which share all lines; a trace has one."))]
+    #[schemars(extend("x-help" = "Cores, 1 to 64, one program instance each, or one thread of it; in proofs 1 to 3, which share all lines."))]
     pub cores: Option<u64>,
     /// Names of the operations that programs have, as in `"store"`; default all that programs of the design use.
     #[schemars(extend("x-flag" = "--step", "x-metavar" = "OPERATION",

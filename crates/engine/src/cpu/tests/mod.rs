@@ -5,6 +5,7 @@ mod edges;
 mod joined;
 mod logged;
 mod order;
+mod reports;
 mod sites;
 mod zero_page;
 
@@ -42,6 +43,7 @@ enum Seen {
     Acknowledged(u64),
     CountersAcknowledged(u64),
     Fenced,
+    Reported,
 }
 
 /// A program of one transaction after another.
@@ -295,8 +297,17 @@ fn run_script(machine: &Machine, cache: Stub, script: Vec<OpBuffer>) -> Run {
     run_core(Core::new(0, machine, Box::new(Script(script.into_iter()))), cache)
 }
 
-fn run_core(mut core: Core, mut cache: Stub) -> Run {
+fn run_core(core: Core, cache: Stub) -> Run {
+    run_hearing(core, cache, &[])
+}
+
+/// Runs a core that hears at these times that others have reported.
+fn run_hearing(mut core: Core, mut cache: Stub, heard: &[(Ps, CoreId)]) -> Run {
     let mut queue = Queue::new();
+    let mut reports = [0; 4];
+    for &(at, other) in heard {
+        queue.schedule(at, CoreEvent::Reported { core: other });
+    }
     let mut watch = (Watch::default(), SiteWatch::default());
     let mut durable_at_fences = Vec::new();
     core.start(&mut queue);
@@ -332,6 +343,12 @@ fn run_core(mut core: Core, mut cache: Stub) -> Run {
             Event::Core(CoreEvent::LoadIssue { slot, .. }) => core.load_issue(&mut cx, slot.into()),
             Event::Core(CoreEvent::StoreBufferStep { .. }) => core.store_step(&mut cx),
             Event::Core(CoreEvent::FlushDone { .. }) => core.flush_done(&mut cx),
+            // Of this core, or of one that the test stands for.
+            Event::Core(CoreEvent::Reported { core: 0 }) => cx.cache.log.push((now, Seen::Reported)),
+            Event::Core(CoreEvent::Reported { core: other }) => {
+                reports[usize::from(other)] += 1;
+                core.hear(cx.queue, other, reports[usize::from(other)]);
+            }
             Event::Controller(_) => core.wake(&mut cx, wake.expect("an answer is given once")),
         }
         for (at, later) in cache.later.drain(..) {

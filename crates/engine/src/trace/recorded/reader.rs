@@ -263,6 +263,12 @@ fn check(record: &Record<'_>, state: &mut State, records: &mut u64, instructions
             // A store of the kernel is part of a system call's instruction.
             *instructions = some(instructions.saturating_add(*more))?;
         }
+        (_, Record::Follows { instructions: more, records: followed, .. }) => {
+            if *followed > before {
+                return Err(Expected("no more records than there are before it"));
+            }
+            *instructions = some(instructions.saturating_add(*more))?;
+        }
         _ => {}
     }
     *state = State::Records;

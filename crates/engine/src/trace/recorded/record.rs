@@ -6,8 +6,8 @@ use super::varint::{Fields, Problem};
 /// The first bytes of a stream, without the version, which follows.
 pub const MAGIC: [u8; 7] = *b"CPTRACE";
 /// The versions: the second has SCRATCH, the third COUNTER_WRITEBACK and COUNTER_ATOMIC, the fourth LOCKED and LACKS, the
-/// fifth CALLED_STORE, the sixth KERNEL_FLUSH and files that stand for the sizes of others.
-pub const VERSIONS: [u8; 6] = [1, 2, 3, 4, 5, 6];
+/// fifth CALLED_STORE, the sixth KERNEL_FLUSH and files that stand for the sizes of others, the seventh FOLLOWS.
+pub const VERSIONS: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
 /// The exit status in END if the stream had none: no program exits with it.
 pub const STATUS_UNKNOWN: u64 = 256;
 /// The most bytes that IMAGE and KERNEL_STORE carry.
@@ -28,7 +28,9 @@ const _: () = assert!(1 + 4 * 10 + ACCESS_BYTES_MAX <= SHORT_BYTES_MAX);
 /// The most bytes of the record that `bytes` begins with.
 pub(super) fn longest(bytes: &[u8]) -> usize {
     match bytes.first() {
-        Some(&(0x07..=0x18 | TAG_LOCKED | TAG_CALLED_STORE | TAG_KERNEL_FLUSH | 0x20 | 0x21)) => SHORT_BYTES_MAX,
+        Some(&(0x07..=0x18 | TAG_LOCKED | TAG_CALLED_STORE | TAG_KERNEL_FLUSH | 0x20 | 0x21 | TAG_FOLLOWS)) => {
+            SHORT_BYTES_MAX
+        }
         _ => RECORD_BYTES_MAX,
     }
 }
@@ -42,8 +44,9 @@ const TAG_CALLED_STORE: u8 = 0x1d;
 const TAG_KERNEL_FLUSH: u8 = 0x1e;
 const TAG_SCRATCH: u8 = 0x23;
 const TAG_LACKS: u8 = 0x24;
+const TAG_FOLLOWS: u8 = 0x25;
 
-pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1e, 0x20 to 0x24 or 0x7f)");
+pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1e, 0x20 to 0x25 or 0x7f)");
 const SCRATCH: Expected = Expected("0 (stored so far), 1 (from here on) or 2 (no more)");
 const LACKS: Expected = Expected(
     "0 (other processes), 1 (a program by exec), 2 (no exec after all), 3 (transfers of the kernel), 4 (a new name) or 5 (a file that is written)",
@@ -65,6 +68,7 @@ impl Record<'_> {
             | Record::Lacks { what: Lacks::Renames | Lacks::Writes, .. } => VERSIONS[5],
             Record::Fence { kind: FenceKind::Locked, .. } | Record::Lacks { .. } => VERSIONS[3],
             Record::Access { access: Access::CalledStore(_), .. } => VERSIONS[4],
+            Record::Follows { .. } => VERSIONS[6],
             _ => VERSIONS[0],
         }
     }
@@ -105,6 +109,8 @@ pub enum Record<'a> {
     Scratch { what: Scratch, base: u64, length: u64 },
     /// The recording lacks something from here on.
     Lacks { what: Lacks, text: &'a [u8] },
+    /// The thread follows what `thread` did in the first `records` records.
+    Follows { instructions: u64, thread: u64, records: u64 },
     /// Totals before this record, and the exit status.
     End { records: u64, instructions: u64, status: u64 },
 }
@@ -246,6 +252,11 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
             let what = one_of(&all, fields.unsigned()?).ok_or(LACKS)?;
             Record::Lacks { what, text: fields.bytes(TEXT_BYTES_MAX as u64, TEXT)? }
         }
+        TAG_FOLLOWS => Record::Follows {
+            instructions: fields.unsigned()?,
+            thread: fields.unsigned()?,
+            records: fields.unsigned()?,
+        },
         TAG_END => {
             Record::End { records: fields.unsigned()?, instructions: fields.unsigned()?, status: fields.unsigned()? }
         }

@@ -14,6 +14,8 @@ use std::io::Read;
 
 /// The first version of the format that says what a recording lacks.
 const TELLS_LACKS: u8 = VERSIONS[3];
+/// The first that says which thread follows which.
+const TELLS_FOLLOWS: u8 = VERSIONS[6];
 /// The most threads of a program.
 pub const THREADS_MAX: u64 = 1 << 16;
 
@@ -22,6 +24,7 @@ const FILE_NUMBER: Expected = Expected("the number of a file that FILE has named
 const FILE_ORDER: Expected = Expected("the next file number, or the path that the number has already");
 const IMAGE: Expected = Expected("an image within the first 2^48 bytes of a file that FILE has named");
 const THREAD: Expected = Expected("a thread number below 65536");
+const FOLLOWED: Expected = Expected("the number of another thread that has been running");
 const CALLERS_NUMBER: Expected = Expected("the number of callers that CALLERS has given since SYNC, below 65536");
 const RANGE: Expected = Expected("a range that ends within 64 bits of address");
 
@@ -41,6 +44,10 @@ struct Meaning {
     /// Open transactions of each thread, and the number of threads with open transactions.
     depths: Vec<u32>,
     open: u32,
+    /// The transactions that each thread has ended, as it tells itself.
+    ended: Vec<u64>,
+    /// The thread whose acts alone are returned.
+    only: Option<u64>,
     marks_set: u64,
     status: Option<u64>,
     /// Program counter of the newest record, and whether CALLERS names the callers of its code.
@@ -85,15 +92,10 @@ impl Meaning {
         self.marks = false;
         let act = match *record {
             Record::Sync { thread, .. } | Record::Thread { thread } => {
-                if thread >= THREADS_MAX {
-                    return Err(THREAD);
-                }
-                self.thread = thread;
-                self.threads = self.threads.max(thread + 1);
                 if let Record::Sync { .. } = record {
                     self.forget_callers();
                 }
-                return Ok(None);
+                return self.runs(thread).map(|()| None);
             }
             Record::File { file, path } => return self.file(file, path).map(|()| None),
             Record::Map { base, length, file, offset } => {
@@ -138,6 +140,10 @@ impl Meaning {
             }
             Record::Scratch { what, base, length } => {
                 Some(Act::Scratch { address: base, end: base.checked_add(length).ok_or(RANGE)?, what })
+            }
+            Record::Follows { instructions, thread, records } => {
+                let act = self.follows(thread, records)?;
+                return Ok(Some(Deed { instructions, act, joined: false }));
             }
             Record::TxBegin { .. } => self.begin()?,
             Record::TxEnd { .. } => self.end(),
@@ -254,11 +260,36 @@ impl Meaning {
         Ok(act)
     }
 
-    /// The outermost transaction of all threads begins with the first one of any thread.
+    fn runs(&mut self, thread: u64) -> Result<(), Expected> {
+        if thread >= THREADS_MAX {
+            return Err(THREAD);
+        }
+        self.thread = thread;
+        self.threads = self.threads.max(thread + 1);
+        Ok(())
+    }
+
+    fn follows(&mut self, thread: u64, records: u64) -> Result<Act, Expected> {
+        if thread >= self.threads || thread == self.thread {
+            return Err(FOLLOWED);
+        }
+        self.accessed_by = None;
+        Ok(Act::Follows { thread, records })
+    }
+
+    /// What is returned of a deed of the running thread, if only another thread's are: what it declares of memory.
+    fn of_another(&self, deed: Deed) -> Option<Deed> {
+        let of_all = matches!(deed.act, Act::Over { .. } | Act::Annotation { .. });
+        of_all.then_some(Deed { instructions: 0, ..deed })
+    }
+
+    /// The outermost transaction of all threads begins with the first one of any thread; that of one thread if only its own
+    /// acts are returned.
     fn begin(&mut self) -> Result<Option<Act>, Expected> {
         let thread = self.thread as usize;
         if self.depths.len() <= thread {
             self.depths.resize(thread + 1, 0);
+            self.ended.resize(thread + 1, 0);
         }
         let depth = &mut self.depths[thread];
         *depth = depth.checked_add(1).ok_or(Expected("fewer than 2^32 transactions inside each other"))?;
@@ -266,7 +297,7 @@ impl Meaning {
             return Ok(None);
         }
         self.open += 1;
-        Ok((self.open == 1).then_some(Act::TxBegin))
+        Ok((self.open == 1 || self.only.is_some()).then_some(Act::TxBegin))
     }
 
     /// An end without a begin, which was before the recording, does not count.
@@ -277,7 +308,8 @@ impl Meaning {
             return None;
         }
         self.open -= 1;
-        (self.open == 0).then_some(Act::TxEnd)
+        self.ended[self.thread as usize] += 1;
+        (self.open == 0 || self.only.is_some()).then_some(Act::TxEnd)
     }
 }
 
@@ -297,7 +329,14 @@ impl Recording for Walk {
                     let (name, at) = (self.reader.name(), self.reader.offset());
                     return Err(ConfigError(format!("{name}: expected nothing after the END at byte {at}")));
                 }
-                return Ok(deed);
+                if self.state.only.is_none_or(|only| only == self.state.thread) {
+                    return Ok(deed);
+                }
+                // Sites have the same numbers, whichever thread's acts are returned.
+                let _ = self.site();
+                if let Some(deed) = self.state.of_another(deed) {
+                    return Ok(deed);
+                }
             }
         }
     }
@@ -349,6 +388,15 @@ impl Recording for Walk {
     }
     fn thread(&self) -> u64 {
         self.state.thread
+    }
+    fn only_of(&mut self, thread: u64) {
+        self.state.only = Some(thread);
+    }
+    fn tells_follows(&self) -> bool {
+        self.reader.version() >= TELLS_FOLLOWS
+    }
+    fn ended_by(&self, thread: u64) -> u64 {
+        usize::try_from(thread).ok().and_then(|thread| self.state.ended.get(thread)).copied().unwrap_or(0)
     }
     fn lacks(&self, cut_off: bool) -> Vec<Lack> {
         let Meaning { status, lacks, .. } = &self.state;

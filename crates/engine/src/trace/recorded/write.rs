@@ -91,7 +91,7 @@ pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -
             None => {}
         }
     };
-    let summary = tally.finish(&walk, !complete);
+    let (summary, _) = tally.finish(&walk, !complete);
     if !complete {
         if summary.records == 0 {
             let expected = "expected a stream that begins with CPTRACE and SYNC";

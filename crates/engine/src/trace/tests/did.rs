@@ -1,6 +1,6 @@
 //! What a program does, operation by operation, in any recording format.
 
-use super::super::{OPS_PER_FILL, Trace};
+use super::super::{OPS_PER_FILL, Trace, TraceProgram};
 use crate::message::{Op, OpBuffer, OpSource, ProgramForm, UNKNOWN_VALUE};
 
 /// An operation with the bytes it carries.
@@ -19,11 +19,21 @@ pub(in crate::trace) enum Did {
     WriteBackCounters(u64),
     Fence,
     FullFence,
+    Report,
+    Await(u16, u64),
 }
 
 /// Every operation of the trace in `form`, without its marks. Also checks that pieces are bounded and do not mix transactions.
 pub(in crate::trace) fn operations_of(trace: &Trace, form: ProgramForm) -> Vec<Did> {
-    let mut program = trace.program(form).unwrap();
+    operations_in(trace, trace.program(form).unwrap())
+}
+
+/// The operations of each core that runs the trace.
+pub(in crate::trace) fn operations_of_cores(trace: &Trace, form: ProgramForm) -> Vec<Vec<Did>> {
+    trace.programs(form).unwrap().into_iter().map(|program| operations_in(trace, program)).collect()
+}
+
+fn operations_in(trace: &Trace, mut program: TraceProgram) -> Vec<Did> {
     let mut buffer = OpBuffer::default();
     let mut all = Vec::new();
     while program.next_transaction(&mut buffer) {
@@ -79,6 +89,8 @@ fn did(op: Op, buffer: &OpBuffer) -> Did {
         Op::CounterCacheWriteback { address } => Did::WriteBackCounters(address),
         Op::Sfence => Did::Fence,
         Op::Mfence => Did::FullFence,
+        Op::Report => Did::Report,
+        Op::Await { core, count } => Did::Await(core, count),
         other => panic!("a trace has no {other:?}"),
     }
 }

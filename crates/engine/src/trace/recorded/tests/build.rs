@@ -137,7 +137,7 @@ impl Stream {
 
     /// KERNEL_FLUSH, which makes the stream one of version 6.
     pub fn kernel_flush(mut self, pc: u64, address: u64, size: u64, how: u64) -> Self {
-        self.bytes[7] = 6;
+        self.bytes[7] = self.bytes[7].max(6);
         let [i, pc] = self.at(0, pc);
         let a = self.difference(address);
         self.record(0x1e, &[i, pc, a, unsigned(size), unsigned(how)])
@@ -161,6 +161,13 @@ impl Stream {
     pub fn lacks(mut self, what: u64, text: &[u8]) -> Self {
         self.bytes[7] = self.bytes[7].max(4);
         self.record(0x24, &[unsigned(what), unsigned(text.len() as u64), text.to_vec()])
+    }
+
+    /// FOLLOWS, which makes the stream one of version 7.
+    pub fn follows(mut self, instructions: u64, thread: u64, records: u64) -> Self {
+        self.bytes[7] = 7;
+        self.instructions += instructions;
+        self.record(0x25, &[unsigned(instructions), unsigned(thread), unsigned(records)])
     }
 
     /// SFENCE or MFENCE.

@@ -41,6 +41,11 @@ fn malformed_record_is_named() {
         (stream().record(0x1a, &[n(0), n(0), n(0), n(1)]), "a record's tag"),
         (stream().annotate(0x1a, 0, BASE, 0), "a range of 1 to 65536 bytes"),
         (stream().annotate(0x1b, 0, BASE, 65537), "a range of 1 to 65536 bytes"),
+        (stream().record(0x25, &[n(0), n(0), n(0)]), "a record's tag"),
+        (stream().follows(0, 0, 0), "the number of another thread that has been running"),
+        (stream().follows(0, 1, 0), "the number of another thread that has been running"),
+        (Stream::new().file(0, b"pool").thread(1).follows(0, 0, 4), "no more records than there are before it"),
+        (Stream::new().file(0, b"pool").thread(1).follows(1 << 44, 0, 3), "fewer than 2^44 instructions"),
         (stream().record(0x50, &[]), "a record's tag"),
         (stream().record(0x07, &[n(65536)]), "a thread number below 65536"),
         (stream().record(0x07, &[too_large()]), NUMBER),
@@ -123,8 +128,8 @@ fn instructions_have_a_limit() {
 #[test]
 fn other_versions_and_other_beginnings() {
     let mut bytes = Stream::new().end(0);
-    bytes[7] = 7;
-    assert_eq!(error(&bytes, true), "t.cptrace: a recorded trace of version 7: expected version 1 to 6");
+    bytes[7] = 8;
+    assert_eq!(error(&bytes, true), "t.cptrace: a recorded trace of version 8: expected version 1 to 7");
     let message = error(b"CPTRACE\x01\x17\x00\x00", true);
     assert_eq!(message, "t.cptrace: record 1 at byte 8: expected a SYNC at the beginning, found bytes 17 00 00");
     let message = error(b"CPTRACF\x01\x01\x00\x00\x00", true);

@@ -8,8 +8,9 @@ mod meaning;
 mod random;
 mod runs;
 mod sites;
+mod threads;
 
-use super::super::tests::did::{Did, joined_of, operations_of as operations};
+use super::super::tests::did::{Did, joined_of, operations_of as operations, operations_of_cores};
 use super::super::{OPS_PER_FILL, Trace};
 use crate::message::{OpBuffer, OpSource, ProgramForm};
 use build::Stream;

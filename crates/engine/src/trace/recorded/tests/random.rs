@@ -10,17 +10,41 @@ use std::ops::ControlFlow;
 
 #[derive(Clone, Debug)]
 enum Act {
-    Load { offset: u64, size: u64, skip: u64 },
-    Store { tag: u8, offset: u64, bytes: Vec<u8>, skip: u64 },
-    Flush { tag: u8, offset: u64 },
-    KernelFlush { offset: u64, size: u64, at_once: bool },
-    Fence { tag: u8 },
+    Load {
+        offset: u64,
+        size: u64,
+        skip: u64,
+    },
+    Store {
+        tag: u8,
+        offset: u64,
+        bytes: Vec<u8>,
+        skip: u64,
+    },
+    Flush {
+        tag: u8,
+        offset: u64,
+    },
+    KernelFlush {
+        offset: u64,
+        size: u64,
+        at_once: bool,
+    },
+    Fence {
+        tag: u8,
+    },
     Begin,
     Commit,
     Sync,
     Thread(u64),
+    /// The other thread of two, of the first half of the records.
+    Follow,
     Scratch(u64, u64, u64),
-    Annotate { tag: u8, offset: u64, size: u64 },
+    Annotate {
+        tag: u8,
+        offset: u64,
+        size: u64,
+    },
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -39,6 +63,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Commit),
         1 => Just(Act::Sync),
         1 => (0u64..4).prop_map(Act::Thread),
+        1 => Just(Act::Follow),
         1 => (0u64..3, 0..SIZE, 0u64..5000).prop_map(|(what, offset, length)| Act::Scratch(what, offset, length)),
         1 => (0x1au8..=0x1b, 0..SIZE, 1u64..=5000).prop_map(|(tag, offset, size)| Act::Annotate { tag, offset, size }),
     ]
@@ -46,6 +71,7 @@ fn act() -> impl Strategy<Value = Act> {
 
 fn stream(acts: &[Act]) -> Stream {
     let mut stream = Stream::with_file();
+    let (mut running, mut most) = (0, 0);
     for (index, act) in acts.iter().enumerate() {
         let pc = (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         stream = match act {
@@ -59,8 +85,20 @@ fn stream(acts: &[Act]) -> Stream {
             Act::Fence { tag } => stream.fence(*tag, 0, pc),
             Act::Begin => stream.begin(),
             Act::Commit => stream.commit(),
-            Act::Sync => stream.sync(0).file(0, b"pool").map(BASE, SIZE, 0, 0),
-            Act::Thread(thread) => stream.thread(*thread),
+            Act::Sync => {
+                running = 0;
+                stream.sync(0).file(0, b"pool").map(BASE, SIZE, 0, 0)
+            }
+            Act::Thread(thread) => {
+                most = most.max(*thread);
+                running = *thread;
+                stream.thread(*thread)
+            }
+            Act::Follow if most > 0 => {
+                let records = stream.starts.len() as u64 / 2;
+                stream.follows(0, u64::from(running == 0), records)
+            }
+            Act::Follow => stream,
             Act::Scratch(what, offset, length) => stream.scratch(*what, BASE + offset, *length),
             Act::Annotate { tag, offset, size } => stream.annotate(*tag, pc, BASE + offset, *size),
         };
@@ -125,7 +163,13 @@ fn model(acts: &[Act], annotated: bool) -> Vec<Did> {
             Act::Annotate { offset, size, .. } if annotated => {
                 atomic.extend(offset / 64..(offset + size).min(SIZE).div_ceil(64));
             }
-            Act::Begin | Act::Commit | Act::Sync | Act::Thread(_) | Act::Scratch(..) | Act::Annotate { .. } => {}
+            Act::Begin
+            | Act::Commit
+            | Act::Sync
+            | Act::Thread(_)
+            | Act::Follow
+            | Act::Scratch(..)
+            | Act::Annotate { .. } => {}
         }
     }
     all
@@ -134,14 +178,17 @@ fn model(acts: &[Act], annotated: bool) -> Vec<Did> {
 /// Runs whatever program `bytes` contain, but not forever: instructions may be 2^64.
 fn survive(bytes: &[u8]) {
     if let Ok(trace) = Trace::from_bytes("t.cptrace", bytes, true) {
-        let mut program = trace.program(ProgramForm::Annotated).unwrap();
-        let mut buffer = OpBuffer::default();
-        for _ in 0..16 {
-            if !program.next_transaction(&mut buffer) {
-                break;
+        // More threads than cores are one program.
+        let trace = if trace.cores() > 4 { trace.in_order() } else { trace };
+        for mut program in trace.programs(ProgramForm::Annotated).unwrap() {
+            let mut buffer = OpBuffer::default();
+            for _ in 0..16 {
+                if !program.next_transaction(&mut buffer) {
+                    break;
+                }
+                assert!(buffer.ops.len() <= OPS_PER_FILL && buffer.bytes.len() <= 64 * OPS_PER_FILL);
+                buffer.clear();
             }
-            assert!(buffer.ops.len() <= OPS_PER_FILL && buffer.bytes.len() <= 64 * OPS_PER_FILL);
-            buffer.clear();
         }
         assert_eq!(trace.failure(), None, "the second pass sees what the first saw");
         let steps = Steps::from_bytes("t.cptrace", bytes)
