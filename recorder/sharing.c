@@ -76,6 +76,7 @@ static void make_room(UInt serial)
 /* The running thread follows what another has done up to a number of records; `completed`: instructions so far. */
 static void follow(UInt other, ULong records, ULong completed)
 {
+   if (!stream_is_open()) return;
    UInt serial = threads_serial(), number;
    make_room(serial > other ? serial : other);
    Following* following = &threads[serial];

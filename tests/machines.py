@@ -108,7 +108,7 @@ def machine(choice: random.Random) -> list[str]:
     mappings = ["page-interleaved", "page-xor", "bank-contiguous"]
     if placement in ("single-bank", "interleaved"):
         # The others put a page's counters by its bank, and a page whose lines are interleaved has none.
-        mappings.append("line-interleaved")
+        mappings += ["line-interleaved", "segment-interleaved"]
     lines = choice.choice((16, 32, 64, 64, 64, 128))
     return [
         *_queue(choice, size, "wpq", 2, 3, 4, 6, 8, 16),

@@ -9,7 +9,9 @@ from collections.abc import Container
 from functools import cache
 from pathlib import Path
 
+import beside
 import pytest
+import rows
 
 import counterpoint as cp
 import pages
@@ -88,3 +90,24 @@ def test_transactions_wait_for_one_bank() -> None:
     assert f"the B-tree's 4 KiB in {_ns(slow):,.0f} ns" in text
     assert f"it takes {_ns(quick):,.0f} ns" in text
     assert f'`device.mapping = "page-interleaved"`) {_ns(spread):,.0f} ns' in text
+
+
+def test_gem5_answered_every_row() -> None:
+    with rows.FIGURES.open(newline="") as file:
+        found = [tuple(row[name] for name in rows.Row._fields) for row in csv.DictReader(file, delimiter="\t")]
+    assert found == [tuple(map(str, row)) for row in rows.rows()]
+
+
+def test_the_same_binary_takes_what_the_page_says() -> None:
+    """Of the rows whose recordings are here; `beside.py` writes all."""
+    table = pages.part(_PAGE.read_text(), "same-binary")[1]
+    assert table.startswith(beside.HEAD)
+    kept = 0
+    for row in beside.answers():
+        traces = [rows.FIGURES.parent / f"{row['structure']}-{row['size']}-{count}.cptrace" for count in (0, 2000)]
+        if all(trace.exists() for trace in traces):
+            line, deviation = beside.shown(row, *traces)
+            assert f"{line}\n" in table
+            assert abs(deviation) < 0.5
+            kept += 1
+    assert kept == 6

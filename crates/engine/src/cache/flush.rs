@@ -15,6 +15,9 @@ impl Hierarchy {
         if kind == FlushKind::Invalidate {
             self.drop_copies(line, None);
         }
+        if kind == FlushKind::Keep && self.flush_disowns {
+            self.take_right_to_write(usize::from(core), line);
+        }
         if let Some(resting) = dirty {
             let token = self.send_write(now, line, resting, None, Some(core), kind == FlushKind::KeepWithCounter);
             self.leave_buffer(now, line, token, &resting);
@@ -24,6 +27,20 @@ impl Hierarchy {
             Access::Pending
         } else {
             Access::At(now + self.latency.l3)
+        }
+    }
+
+    /// The copy in the first level of whoever may write `line` becomes one to read, unless somebody is about to write it.
+    fn take_right_to_write(&mut self, core: usize, line: Line) {
+        if self.reserved.contains(&line) {
+            return;
+        }
+        let holder = self.directory.as_ref().and_then(|directory| directory.owner(line)).unwrap_or(core);
+        if let Some(slot) = self.l1[holder].find(line) {
+            self.l1[holder].set_writable(slot, false);
+        }
+        if let Some(directory) = &mut self.directory {
+            directory.disown(line);
         }
     }
 

@@ -12,7 +12,7 @@ use super::parts::{self, CacheParts, Latency};
 use super::persist_buffer::PersistBuffers;
 use super::stats::CacheCounts;
 use super::writes::Writes;
-use crate::config::{CacheLevel, Machine};
+use crate::config::{CacheLevel, ClwbLeaves, Machine};
 use crate::kernel::{ConfigError, Ps};
 use crate::message::{Access, CachePort, CoreId, FlushKind, Line, LineBytes, MemoryRequest, News, Wake, WriteToken};
 use crate::parts::CachePads;
@@ -53,6 +53,8 @@ pub struct Hierarchy {
     pub(super) wakes: Vec<(CoreId, Wake)>,
     /// Outbox: evicted dirty lines, in order. The reader empties it.
     pub evicted: Vec<Line>,
+    /// Whether a flush that keeps a line takes the right to write it.
+    pub(super) flush_disowns: bool,
     pub(super) counts: CacheCounts,
 }
 
@@ -106,6 +108,7 @@ impl Hierarchy {
             requests: Vec::new(),
             wakes: Vec::new(),
             evicted: Vec::new(),
+            flush_disowns: machine.core.clwb_leaves == ClwbLeaves::Readable,
             counts: CacheCounts::default(),
             l1: build(l1, "l1")?,
             l2: build(l2, "l2")?,

@@ -171,12 +171,13 @@ fn device_as_a_whole(machine: &Machine) -> Result<(), String> {
     }
     let of_page =
         matches!(machine.controller.counter_placement, CounterPlacement::SameBank | CounterPlacement::CrossBank);
-    if device.mapping == AddressMapping::LineInterleaved && of_page {
-        return Err(
-            "device.mapping = line-interleaved needs controller.counter_placement = single-bank or interleaved, \
-                    because the lines of a counter block lie in several banks"
-                .into(),
-        );
+    if device.mapping.divides_pages() && of_page {
+        let lines = device.mapping == AddressMapping::LineInterleaved;
+        let mapping = if lines { "line-interleaved" } else { "segment-interleaved" };
+        return Err(format!(
+            "device.mapping = {mapping} needs controller.counter_placement = single-bank or interleaved, because the lines of a \
+             counter block lie in several banks"
+        ));
     }
     let segments = u64::from(device.row_segments);
     if !(device.row.0 / LINE_BYTES).is_multiple_of(segments) {

@@ -151,9 +151,19 @@ pub enum AddressMapping {
     RowInterleaved,
     /// Consecutive lines in consecutive banks (DRAMSim2's scheme 2, row:column:bank).
     LineInterleaved,
+    /// Consecutive parts of rows (`row_segments`) in consecutive banks, as of the buffers of a module of 256 bytes (gem5's
+    /// `NVMInterface`).
+    SegmentInterleaved,
     /// Consecutive pages in consecutive banks, with the bank number exclusive-ored with the low row bits
     /// (permutation-based interleaving).
     PageXor,
     /// Each bank holds one contiguous range of pages.
     BankContiguous,
+}
+
+impl AddressMapping {
+    /// Whether the lines of a page lie in several banks.
+    pub fn divides_pages(self) -> bool {
+        matches!(self, Self::LineInterleaved | Self::SegmentInterleaved)
+    }
 }

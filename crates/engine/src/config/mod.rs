@@ -3,6 +3,7 @@
 
 mod aes;
 mod bounds;
+mod core;
 mod device;
 mod digest;
 mod dram;
@@ -23,6 +24,7 @@ mod tests;
 pub mod toml_file;
 mod wear;
 
+pub use self::core::{ClwbLeaves, Core, FlushOverlap};
 pub use aes::BLOCKS_PER_LINE;
 pub use bounds::{BANKS_MAX, CORES_MAX, TRANSACTIONS_MAX, TX_SIZE_MAX, validate, validate_run};
 pub use device::{AddressMapping, Device, ProgrammedBits, WriteInterruption, WriteRecovery};
@@ -39,9 +41,9 @@ pub use nearest::{nearest, unknown_name, without_long_list};
 pub use presets::{preset, preset_names};
 pub use program::{CoreRegion, ItemMetadata, LogGranularity, LogPlacement, LogStores, Program, ProgramBase};
 pub use schema::{
-    AesHold, AesOccupancy, AesReads, BatterySupply, CacheLevel, CfbLatency, Controller, Core, CounterAtomicOrder,
-    CounterOrganisation, CounterPlacement, CounterWrite, Counters, Eadr, Engine, FlushOverlap, GlobalRegister, Log,
-    LogIv, Machine, SchedulingPolicy, WriteAcknowledged,
+    AesHold, AesOccupancy, AesReads, BatterySupply, CacheLevel, CfbLatency, Controller, CounterAtomicOrder,
+    CounterOrganisation, CounterPlacement, CounterWrite, Counters, Eadr, Engine, GlobalRegister, Log, LogIv, Machine,
+    SchedulingPolicy, WriteAcknowledged,
 };
 pub use size::ByteSize;
 pub use wear::{Leveling, Scatter, Wear};

@@ -2,9 +2,10 @@
 //! Presets (one per paper table) and `--set path.to.key=value` fill it in; `fields` checks single values, `bounds` what must hold of
 //! all of them, and `make contract` publishes it.
 
+use super::core::Core;
 use super::device::Device;
 use super::dram::Dram;
-use super::fields::{AES_UNITS, CACHE_SIZE, CLOCK, DRAIN_ENERGY, GIB, LATENCY, MSHRS, QUEUE, TIMING, WAYS};
+use super::fields::{AES_UNITS, CACHE_SIZE, DRAIN_ENERGY, GIB, LATENCY, MSHRS, QUEUE, TIMING, WAYS};
 use super::integrity::Integrity;
 use super::link::Link;
 use super::module::Module;
@@ -71,44 +72,6 @@ pub struct Engine {
     pub bytes: bool,
     /// Compare the value of every load with the value that the program expects.
     pub check_loads: bool,
-}
-
-/// An out-of-order core.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Core {
-    /// Clock in MHz.
-    #[schemars(range(min = 1, max = 1_000_000), extend("x-because" = CLOCK))]
-    pub clock_mhz: u32,
-    /// Instructions dispatched and committed per cycle.
-    #[schemars(range(min = 1, max = 64), extend(
-        "x-because" = "a core dispatches at least one instruction per cycle, and none does more than 64"))]
-    pub width: u32,
-    /// Reorder buffer, in instructions.
-    #[schemars(range(min = 1, max = 65_536), extend("x-because" = QUEUE))]
-    pub rob_entries: u32,
-    /// Load queue, in loads.
-    #[schemars(range(min = 1, max = 4_096), extend("x-because" = QUEUE))]
-    pub load_queue_entries: u32,
-    /// Store queue and store buffer together, in stores and flushes.
-    #[schemars(range(min = 1, max = 4_096), extend("x-because" = QUEUE))]
-    pub store_queue_entries: u32,
-    /// Write-combining buffers of 64 bytes for non-temporal stores.
-    #[schemars(range(min = 1, max = 256), extend("x-because" = QUEUE))]
-    pub write_combining_buffers: u32,
-    /// Whether flushes of a core overlap. Decision.
-    pub flush_overlap: FlushOverlap,
-}
-
-/// Whether flushes of a core overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FlushOverlap {
-    /// A flush is sent when its turn in the store buffer has come.
-    Overlapped,
-    /// A flush, and with it everything behind it in the store buffer, waits until every earlier flush of the core is
-    /// acknowledged, as gem5's X86 O3 core sends them.
-    OneAtATime,
 }
 
 /// One cache level.

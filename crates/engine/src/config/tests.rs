@@ -115,8 +115,8 @@ fn mistakes_in_a_file_come_with_their_line() {
         ("name = 7\n", "mine.toml:1: name = 7 must be a text"),
         (
             "\n\n[device]\nmapping = 'page'",
-            "mine.toml:4: device.mapping = \"page\" must be page-interleaved, row-interleaved, line-interleaved, page-xor or \
-             bank-contiguous",
+            "mine.toml:4: device.mapping = \"page\" must be page-interleaved, row-interleaved, line-interleaved, \
+             segment-interleaved, page-xor or bank-contiguous",
         ),
         // All mistakes of the file are reported, in its order.
         (
@@ -257,7 +257,7 @@ fn mistakes_in_a_set_quote_it() {
 
 #[test]
 fn values_are_checked_against_each_other() {
-    let cases: [(&[&str], &str); 15] = [
+    let cases: [(&[&str], &str); 16] = [
         (
             &["core.clock_mhz=3000"],
             "core.clock_mhz = 3000 must divide 1000000, because a cycle is a whole number of picoseconds",
@@ -325,6 +325,11 @@ fn values_are_checked_against_each_other() {
                 "controller.counter_placement=cross-bank",
             ],
             "device.mapping = line-interleaved needs controller.counter_placement = single-bank or interleaved, \
+             because the lines of a counter block lie in several banks",
+        ),
+        (
+            &["device.mapping=segment-interleaved", "program.core_region=packed"],
+            "device.mapping = segment-interleaved needs controller.counter_placement = single-bank or interleaved, \
              because the lines of a counter block lie in several banks",
         ),
         (

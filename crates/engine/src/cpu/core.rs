@@ -5,7 +5,7 @@ use super::operations::Operations;
 use super::stats::CoreStats;
 use super::store_queue::{Action, CombiningBuffer, StoreQueue, StoreWait};
 use crate::config;
-use crate::kernel::{Ps, Queue, Slab};
+use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
 use crate::message::{
     CachePort, CoreEvent, CoreId, Event, FlushKind, Line, News, Observer, Op, OpBuffer, OpSource, Site, Wake,
 };
@@ -77,9 +77,11 @@ pub struct Core {
     pub(super) clock: Clock,
     pub(super) config: config::Core,
     pub(super) check_loads: bool,
+    /// [`config::Core::flush_answer_ns`] in picoseconds.
+    pub(super) flush_answer: Ps,
     source: Operations,
     pub(super) buffer: OpBuffer,
-    next_op: usize,
+    pub(super) next_op: usize,
     compute_left: u32,
     /// Whether the controller shreds pages.
     pub(super) shreds: bool,
@@ -155,6 +157,7 @@ impl Core {
             id,
             clock: Clock::new(1_000_000 / u64::from(config.clock_mhz), u64::from(config.width)),
             check_loads,
+            flush_answer: ns_to_ps(config.flush_answer_ns),
             source: Operations::new(source),
             buffer: OpBuffer { without_values: !check_loads, ..OpBuffer::default() },
             next_op: 0,
@@ -355,17 +358,6 @@ impl Core {
             && self.last_commit + u64::from(part) <= self.front + u64::from(self.config.rob_entries)
     }
 
-    /// Passes an operation that takes no slot, if it can be.
-    fn pass<C: CachePort, O: Observer + ?Sized>(&mut self, cx: &mut CoreContext<'_, C, O>, op: Op) -> Dispatch {
-        match op {
-            Op::Await { core, count } if self.has_heard(core) < count => return Dispatch::Stall,
-            Op::Mark => self.set_mark(cx),
-            _ => {}
-        }
-        self.next_op += 1;
-        Dispatch::Done
-    }
-
     fn stores_full(&self) -> bool {
         self.stores.len() >= self.config.store_queue_entries as usize
     }
@@ -441,7 +433,7 @@ impl Core {
                 entry.kind = self.zero_page(address);
             }
             Op::Clwb { address } => {
-                self.queue_flush(address, FlushKind::Keep, false);
+                self.queue_clwb(address);
                 entry.kind = Kind::Store;
             }
             Op::Clflushopt { address } => {
@@ -486,6 +478,10 @@ impl Core {
             Wake::TransactionEnded { at } => self.transaction_end = TransactionEnd::Answered(at),
             Wake::Flush { line, counters, .. } => {
                 cx.observer.flush_acknowledged(cx.queue.now(), self.id, line, counters);
+                if self.flush_answer > 0 {
+                    cx.queue.schedule(cx.queue.now() + self.flush_answer, CoreEvent::FlushDone { core: self.id });
+                    return;
+                }
                 self.flush_acknowledged(cx.queue);
             }
             Wake::Retry { .. } => {

@@ -2,6 +2,7 @@
 
 use super::core::{Core, CoreContext, Kind};
 use super::store_queue::{Action, Entry};
+use crate::config::ClwbLeaves;
 use crate::message::{CachePort, FlushKind, LINE_BYTES, LINES_PER_PAGE, Line, Observer};
 
 impl Core {
@@ -16,7 +17,8 @@ impl Core {
         let line = Line::containing(address);
         let mut bytes = [0; 64];
         bytes[..length as usize].copy_from_slice(self.buffer.slice(offset, length));
-        if action.writes_the_cache() && self.stores.newest_store_line() != Some(line) {
+        let asks = self.config.store_prefetch && action.writes_the_cache();
+        if asks && self.stores.newest_store_line() != Some(line) {
             // The read for ownership starts early, so that store misses overlap although stores drain in order.
             cx.cache.own(cx.queue.now(), self.id, line, true);
         }
@@ -50,6 +52,11 @@ impl Core {
     /// Queues the command that shreds the page of `address`.
     fn queue_zero_page(&mut self, address: u64) {
         self.queue_unstored(first_of_page(address).address(), Action::ZeroPage);
+    }
+
+    pub(super) fn queue_clwb(&mut self, address: u64) {
+        let nothing_left = self.config.clwb_leaves == ClwbLeaves::Nothing;
+        self.queue_flush(address, if nothing_left { FlushKind::Invalidate } else { FlushKind::Keep }, false);
     }
 
     pub(super) fn queue_flush(&mut self, address: u64, kind: FlushKind, ordered: bool) {

@@ -1,10 +1,26 @@
-//! Threads of a recorded program that follow each other: cores report how far theirs are, and hear it of each other.
+//! Operations that take no slot. Among them: threads of a recorded program that follow each other. Cores report how far theirs
+//! are, and hear it of each other.
 
-use super::core::Core;
+use super::core::{Core, CoreContext, Dispatch};
 use crate::kernel::Queue;
-use crate::message::{CoreId, Event};
+use crate::message::{CachePort, CoreId, Event, Observer, Op};
 
 impl Core {
+    /// Passes an operation that takes no slot, if it can be.
+    pub(super) fn pass<C: CachePort, O: Observer + ?Sized>(
+        &mut self,
+        cx: &mut CoreContext<'_, C, O>,
+        op: Op,
+    ) -> Dispatch {
+        match op {
+            Op::Await { core, count } if self.has_heard(core) < count => return Dispatch::Stall,
+            Op::Mark => self.set_mark(cx),
+            _ => {}
+        }
+        self.next_op += 1;
+        Dispatch::Done
+    }
+
     /// `CoreEvent::Reported`: core `other` has reported `count` times.
     pub fn hear(&mut self, queue: &mut Queue<Event>, other: CoreId, count: u64) {
         let other = usize::from(other);

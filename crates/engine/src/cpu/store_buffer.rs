@@ -208,6 +208,7 @@ impl Core {
         self.ordered_flush_waits = ordered;
         let mut done = None;
         if let Access::At(at) = cx.cache.flush(now, self.id, entry.line, kind) {
+            let at = at + self.flush_answer;
             cx.queue.schedule(at, CoreEvent::FlushDone { core: self.id });
             done = Some(at);
         }

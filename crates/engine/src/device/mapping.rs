@@ -47,6 +47,8 @@ pub(super) struct Mapping {
     /// Parts of a row, and lines in each.
     segments: u64,
     segment_lines: Divisor,
+    /// Lines of a bank that follow one another in the address space, if those of a page lie in several.
+    stripe: Divisor,
     banks: Divisor,
     pages_per_row: Divisor,
 }
@@ -56,6 +58,7 @@ impl Mapping {
     pub fn new(machine: &Machine, layout: MediaLayout) -> Self {
         let geometry = Geometry::of(machine);
         let segments = u64::from(machine.device.row_segments);
+        let segment_lines = geometry.pages_per_row * LINES_PER_PAGE / segments;
         Self {
             geometry,
             kind: machine.device.mapping,
@@ -65,7 +68,12 @@ impl Mapping {
             },
             layout,
             segments,
-            segment_lines: Divisor::new(geometry.pages_per_row * LINES_PER_PAGE / segments),
+            segment_lines: Divisor::new(segment_lines),
+            stripe: Divisor::new(if machine.device.mapping == AddressMapping::LineInterleaved {
+                1
+            } else {
+                segment_lines
+            }),
             banks: Divisor::new(geometry.banks),
             pages_per_row: Divisor::new(geometry.pages_per_row),
         }
@@ -112,7 +120,7 @@ impl Mapping {
             return home;
         }
         let per_page = LINES_PER_PAGE / macs.coverage.lines() as u64;
-        let (bank, index) = if self.kind == AddressMapping::LineInterleaved {
+        let (bank, index) = if self.kind.divides_pages() {
             (block.0 % banks, block.0 / banks)
         } else {
             let page_of_bank = home.row * pages_per_row + home.column / LINES_PER_PAGE;
@@ -176,14 +184,14 @@ impl Mapping {
     fn in_page(&self, page: Page, index: u64) -> Place {
         let Geometry { banks, mapped_rows, pages_per_row, .. } = self.geometry;
         debug_assert!(page.0 < banks * mapped_rows * pages_per_row, "page {} is beyond the device", page.0);
-        if self.kind == AddressMapping::LineInterleaved {
-            let line = page.0 * LINES_PER_PAGE + index;
-            let (bank, of_bank) = (line % banks, line / banks);
-            let lines_per_row = pages_per_row * LINES_PER_PAGE;
+        if self.kind.divides_pages() {
+            let (part, within) = self.stripe.split(page.0 * LINES_PER_PAGE + index);
+            let (part_of_bank, bank) = self.banks.split(part);
+            let (of_bank, lines_per_row) = (part_of_bank * self.stripe.by + within, pages_per_row * LINES_PER_PAGE);
             return Place { bank, row: of_bank / lines_per_row, column: of_bank % lines_per_row };
         }
         let (bank, page_of_bank) = match self.kind {
-            AddressMapping::LineInterleaved => unreachable!("handled above"),
+            AddressMapping::LineInterleaved | AddressMapping::SegmentInterleaved => unreachable!("handled above"),
             AddressMapping::RowInterleaved => {
                 let (row, page_of_row) = self.pages_per_row.split(page.0);
                 let (row_of_bank, bank) = self.banks.split(row);

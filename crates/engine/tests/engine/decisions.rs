@@ -11,13 +11,17 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The values of each decision that differ from those of the presets.
-const DECISIONS: [&[&str]; 17] = [
+const DECISIONS: [&[&str]; 21] = [
     &["program.log_placement=own-pages"],
     &["program.core_region=own-banks-contiguous", "device.mapping=bank-contiguous"],
     &["program.core_region=own-banks", "device.mapping=bank-contiguous"],
     &["program.think_load_percent=25", "program.think_store_percent=10", "program.think_footprint=4KiB"],
     &["program.item_metadata=inside"],
     &["core.flush_overlap=one-at-a-time"],
+    &["core.flush_answer_ns=20"],
+    &["core.clwb_leaves=nothing"],
+    &["core.clwb_leaves=readable"],
+    &["core.store_prefetch=false"],
     &["controller.aes_hold=until-encrypted"],
     &["controller.aes_hold=until-encrypted", "controller.aes_pipelined=true"],
     &["controller.aes_pipelined=true"],
@@ -278,9 +282,11 @@ fn time(design: &str, workload: &str, sets: &[&str]) -> (f64, Value) {
 fn each_decision_costs_or_saves_time_where_it_is_meant_to() {
     let contiguous = ["device.mapping=bank-contiguous"];
     // Each case: the design, the values before, the values after, and whether these take more time.
-    let cases: [(&str, &[&str], &[&str], bool); 6] = [
+    let cases: [(&str, &[&str], &[&str], bool); 8] = [
         ("secpm", &contiguous, &["program.core_region=own-banks", contiguous[0]], false),
         ("secpm", &[], &["core.flush_overlap=one-at-a-time"], true),
+        ("secpm", &[], &["core.flush_answer_ns=20"], true),
+        ("secpm", &[], &["core.store_prefetch=false"], true),
         ("fca", &[], &["controller.counter_atomic_order=per-core"], true),
         ("secpm", &[], &["controller.aes_occupancy=block"], true),
         ("co-located", &["controller.aes_units=1"], &["controller.aes_units=1", "controller.aes_reads=shared"], true),
@@ -291,8 +297,10 @@ fn each_decision_costs_or_saves_time_where_it_is_meant_to() {
         assert_eq!(after.0 > before.0, more, "{design}: {before:?} {after:?}");
         assert_ne!(before.1, after.1, "{design}");
     }
-    // These move time to and fro: a circuit that is free earlier meets a queue that is still full.
-    for other in ["program.log_placement=own-pages", "controller.aes_hold=until-encrypted"] {
+    // These move time to and fro: a circuit that is free earlier meets a queue that is still full, and what is not in the first
+    // level evicts nothing from it.
+    let to_and_fro = ["program.log_placement=own-pages", "controller.aes_hold=until-encrypted"];
+    for other in to_and_fro.into_iter().chain(["core.clwb_leaves=nothing", "core.clwb_leaves=readable"]) {
         assert_ne!(time("secpm", "queue", &[other]).1, time("secpm", "queue", &[]).1, "{other}");
     }
 }

@@ -52,6 +52,8 @@ fn another(path: &str) -> &str {
         "program.base" => "warm",
         "program.core_region" => "own-banks",
         "core.flush_overlap" => "overlapped",
+        "core.clwb_leaves" => "readable",
+        "core.store_prefetch" => "false",
         "program.item_metadata" => "inside",
         "controller.aes_occupancy" => "block",
         "controller.counter_atomic_order" => "per-core",

@@ -334,3 +334,24 @@ fn every_kind_of_flush_waits_for_every_other_if_they_are_sent_one_at_a_time() {
     assert_eq!(later, [1, 2, 3].map(|n| [CYCLE + n * MISS]));
     assert_eq!(run.fences, [CYCLE + 4 * MISS]);
 }
+
+#[test]
+fn fence_waits_for_the_way_back_of_a_flush_whether_it_wrote_or_not() {
+    let mut machine = small();
+    machine.core.flush_answer_ns = 20.0;
+    let cache = || Stub { flushes: misses(&[1]), ..Stub::default() };
+    let (dirty, clean) = ([clwb(1), Op::Sfence], [clwb(2), Op::Sfence]);
+    assert_eq!(run_on(&machine, cache(), &dirty).fences, [CYCLE + MISS + 20_000]);
+    assert_eq!(run_on(&machine, cache(), &clean).fences, [CYCLE + HIT + 20_000]);
+    assert_eq!(run(cache(), &dirty).fences, [CYCLE + MISS]);
+}
+
+#[test]
+fn line_of_a_store_is_asked_for_at_its_dispatch_or_in_its_turn() {
+    let mut machine = small();
+    machine.core.store_prefetch = false;
+    let program = [store(1), store(2), Op::Sfence];
+    let cache = || Stub { store_misses: misses(&[1, 2]), ..Stub::default() };
+    let (early, late) = (run(cache(), &program), run_on(&machine, cache(), &program));
+    assert_eq!((early.cache.prefetched.as_slice(), late.cache.prefetched.as_slice()), (&[1, 2][..], &[][..]));
+}

@@ -26,7 +26,14 @@ fn machine(
 
 fn mappings() -> impl Strategy<Value = AddressMapping> {
     use AddressMapping::*;
-    prop_oneof![Just(PageInterleaved), Just(RowInterleaved), Just(LineInterleaved), Just(PageXor), Just(BankContiguous)]
+    prop_oneof![
+        Just(PageInterleaved),
+        Just(RowInterleaved),
+        Just(LineInterleaved),
+        Just(SegmentInterleaved),
+        Just(PageXor),
+        Just(BankContiguous)
+    ]
 }
 
 fn placements() -> impl Strategy<Value = CounterPlacement> {
@@ -61,12 +68,15 @@ proptest! {
     ) {
         // Only an exclusive-or asks for a power of two of banks.
         let banks = if kind == AddressMapping::PageXor { 1 << (banks - 1).min(2) } else { banks };
-        let lines_apart = kind == AddressMapping::LineInterleaved;
+        let lines_apart = kind.divides_pages();
+        // A quarter of a page, where a row has parts.
+        let stripe = if kind == AddressMapping::SegmentInterleaved { 16 } else { 1 };
         let of_page = matches!(placement, CounterPlacement::SameBank | CounterPlacement::CrossBank);
         prop_assume!(!(lines_apart && of_page));
         let shape = (1 << channels, 1 << ranks, banks, rows, pages_per_row);
         let mut machine = machine(shape, kind, placement);
         machine.counters.block_lines = layout.coverage.lines().max(16) as u32;
+        machine.device.row_segments = if stripe == 16 { 4 * pages_per_row as u32 } else { 1 };
         let leaves = (Geometry::of(&machine).data_pages * 64 / layout.coverage.lines() as u64).max(1);
         let tree = TreeShape::new(leaves, 8);
         let layout = MediaLayout { macs, tree: Some(tree), ..layout };
@@ -78,7 +88,7 @@ proptest! {
             for index in 0..64 {
                 let place = mapping.place(MediaLine::data(page.line(index)));
                 if lines_apart {
-                    prop_assert_eq!(place.bank, (page.0 * 64 + index as u64) % banks);
+                    prop_assert_eq!(place.bank, (page.0 * 64 + index as u64) / stripe % banks);
                     prop_assert!(place.row < mapped_rows);
                 } else {
                     prop_assert_eq!((place.bank, place.row), (home.bank, home.row));
