@@ -7,13 +7,14 @@
    which both ran here is the program's, and not that of Valgrind, which runs one thread at a time.
 
    Kept for each word of memory that has been written since there was a second thread: who wrote it last, and how many
-   records the stream had then. */
+   records the stream had then. Who writes a part of a word follows whoever wrote it before, so that those who read the rest
+   still follow both. */
 
 #include "recorder.h"
 #include "pub_tool_hashtable.h"
 
 enum {
-   WORD = 8, WORDS = PAGE / WORD,
+   WORD = 4, WORDS = PAGE / WORD,
    RECORD_BITS = 40,
    /* So many records may come at most of what is kept back when a word is written. */
    KEPT_BACK = 8,
@@ -103,8 +104,18 @@ static void read(Addr a, SizeT length, ULong completed)
    }
 }
 
-static void wrote(Addr a, SizeT length)
+/* The word that holds `a`, if [first, first + length) does not hold all of it. */
+static void part_written(Addr a, Addr first, SizeT length, ULong completed)
 {
+   Addr word = a & ~(Addr)(WORD - 1);
+   if (word < first || word + WORD > first + length) read(word, WORD, completed);
+}
+
+static void wrote(Addr a, SizeT length, ULong completed)
+{
+   if (length == 0) return;
+   part_written(a, a, length, completed);
+   part_written(a + length - 1, a, length, completed);
    ULong written = ((ULong)threads_serial() + 1) << RECORD_BITS | records_by_now();
    for (Addr word = a & ~(Addr)(WORD - 1); word < a + length; word += WORD)
       page_of(word, True)->words[word % PAGE / WORD] = written;
@@ -118,7 +129,7 @@ static VG_REGPARM(2) void any_read(const Access* access, Addr a)
 static VG_REGPARM(2) void any_written(const Access* access, Addr a)
 {
    if (!access->repeats) accesses_settle();
-   wrote(a, access->size);
+   wrote(a, access->size, executed + access->before);
 }
 
 void sharing_overwrites(Addr a, SizeT length, ULong completed)
@@ -128,7 +139,7 @@ void sharing_overwrites(Addr a, SizeT length, ULong completed)
 
 void sharing_kernel_wrote(Addr a, SizeT length)
 {
-   if (active) wrote(a, length);
+   if (active) wrote(a, length, executed);
 }
 
 void sharing_creates(Addr end_word) { child_word = end_word; }
@@ -162,5 +173,5 @@ void sharing_runs(void)
 void sharing_ended(void)
 {
    UInt serial = threads_serial();
-   if (active && serial < room && end_words[serial] != 0) wrote(end_words[serial], sizeof(Int));
+   if (active && serial < room && end_words[serial] != 0) wrote(end_words[serial], sizeof(Int), executed);
 }

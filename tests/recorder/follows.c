@@ -11,7 +11,7 @@
 enum { PAGE = 4096, LINE = 64 };
 
 /* Lines of the mapping. */
-enum { CREATION, AFTER_GO, TOLD, AFTER_TELLING, HEARD, LOCKED, LOCKED_TOO, OVERWRITTEN, ALONE, JOINED, COPIED, USED };
+enum { CREATION, AFTER_GO, TOLD, AFTER_TELLING, HEARD, LOCKED, LOCKED_TOO, OVERWRITTEN, ALONE, JOINED, COPIED, PACKED, HEARD_PACKED };
 
 static volatile char *pool;
 static volatile _Alignas(64) int told;
@@ -19,6 +19,9 @@ static volatile _Alignas(64) int go;
 static volatile _Alignas(64) int over;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char kept[LINE];
+/* Flags that share a word. */
+static volatile _Alignas(64) struct { char told, other; } packed;
+static volatile _Alignas(64) int packed_over;
 
 static void store(int line, char value) { pool[line * LINE] = value; }
 
@@ -57,6 +60,30 @@ static void *loner(void *unused)
 	return NULL;
 }
 
+static void *packed_teller(void *unused)
+{
+	store(PACKED, 1);
+	packed.told = 1;
+	return NULL;
+}
+
+static void *blind(void *unused)
+{
+	while (!packed_over) {
+		packed.other = 1;
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void *packed_hearer(void *unused)
+{
+	while (!packed.told) sched_yield();
+	store(HEARD_PACKED, 1);
+	packed_over = 1;
+	return NULL;
+}
+
 int main(int count, char **arguments)
 {
 	if (count != 2) return 2;
@@ -75,9 +102,12 @@ int main(int count, char **arguments)
 	over = 1;
 	pthread_join(threads[0], NULL);
 	store(JOINED, 1);
+	void *(*const on_packed[])(void *) = { blind, packed_hearer, packed_teller };
+	for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, on_packed[i], NULL);
+	for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
 	int before[][2] = { { CREATION, ALONE }, { CREATION, HEARD }, { TOLD, HEARD },
 			    { COPIED, OVERWRITTEN }, { ALONE, JOINED }, { HEARD, JOINED }, { LOCKED, JOINED },
-			    { LOCKED_TOO, JOINED } };
+			    { LOCKED_TOO, JOINED }, { PACKED, HEARD_PACKED } };
 	for (unsigned i = 0; i < sizeof before / sizeof *before; i++)
 		printf("before %d %d\n", before[i][0] * LINE, before[i][1] * LINE);
 	printf("ordered %d %d\n", LOCKED * LINE, LOCKED_TOO * LINE);
