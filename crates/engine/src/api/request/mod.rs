@@ -113,7 +113,7 @@ impl Common {
             footprint: of_workload(config.footprint),
             seed: Some(config.seed),
             allow_truncated: config.allow_truncated,
-            serial: config.serial,
+            serial: self.serial,
         }
     }
 }
