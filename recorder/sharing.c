@@ -35,6 +35,7 @@ typedef struct {
    UInt room;
    UInt creator;        /* plus 1; 0: it has followed it, or has none */
    ULong created;
+   Addr end_word;       /* what the kernel sets to 0 when it ends; 0: nothing */
 } Following;
 
 static Bool active;
@@ -42,9 +43,8 @@ static VgHashTable* pages;
 static Page* cached[CACHED];
 static Following* threads;
 static UInt room;
-/* The word that the kernel sets to 0 when the thread ends that is about to be created, or that has been. */
+/* The end word of the thread that is about to be created. */
 static Addr child_word;
-static Addr* end_words;
 
 static ULong records_by_now(void) { return stream_records() + (accesses_open ? KEPT_BACK : 0); }
 
@@ -68,9 +68,7 @@ static void make_room(UInt serial)
    if (serial < room) return;
    UInt wanted = 2 * serial + 2;
    threads = VG_(realloc)("counterpoint.sharing", threads, wanted * sizeof *threads);
-   end_words = VG_(realloc)("counterpoint.sharing", end_words, wanted * sizeof *end_words);
    VG_(memset)(threads + room, 0, (wanted - room) * sizeof *threads);
-   VG_(memset)(end_words + room, 0, (wanted - room) * sizeof *end_words);
    room = wanted;
 }
 
@@ -157,7 +155,7 @@ void sharing_created(UInt parent, UInt child)
    make_room(child > parent ? child : parent);
    threads[child].creator = parent + 1;
    threads[child].created = records_by_now();
-   end_words[child] = child_word;
+   threads[child].end_word = child_word;
    child_word = 0;
 }
 
@@ -173,5 +171,5 @@ void sharing_runs(void)
 void sharing_ended(void)
 {
    UInt serial = threads_serial();
-   if (active && serial < room && end_words[serial] != 0) wrote(end_words[serial], sizeof(Int), executed);
+   if (active && serial < room && threads[serial].end_word != 0) wrote(threads[serial].end_word, sizeof(Int), executed);
 }

@@ -291,8 +291,9 @@ static void after(ThreadId tid, UInt number, UWord* args, UInt count, SysRes res
 static void memory_written(CorePart part, ThreadId tid, Addr a, SizeT length)
 {
    threads_run(tid);
+   /* Persistent memory first, as long as it is known who stored to it before. */
+   kernel_store(a, length);
    sharing_kernel_wrote(a, length);
-   if (mapping_at(a, length) != NULL) kernel_store(a, length);
 }
 
 void syscalls_init(void)

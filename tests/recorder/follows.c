@@ -11,7 +11,7 @@
 enum { PAGE = 4096, LINE = 64 };
 
 /* Lines of the mapping. */
-enum { CREATION, AFTER_GO, TOLD, AFTER_TELLING, HEARD, LOCKED, LOCKED_TOO, OVERWRITTEN, ALONE, JOINED, COPIED, PACKED, HEARD_PACKED };
+enum { CREATION, AFTER_GO, TOLD, AFTER_TELLING, HEARD, LOCKED, LOCKED_TOO, OVERWRITTEN, ALONE, JOINED, COPIED, PACKED, HEARD_PACKED, UNDER_KERNEL, AFTER_KERNEL };
 
 static volatile char *pool;
 static volatile _Alignas(64) int told;
@@ -84,6 +84,25 @@ static void *packed_hearer(void *unused)
 	return NULL;
 }
 
+/* Of what goes through a pipe nothing is known. */
+static int pipe_ends[2], file;
+
+static void *under(void *unused)
+{
+	store(UNDER_KERNEL, 1);
+	write(pipe_ends[1], "x", 1);
+	return NULL;
+}
+
+static void *over_by_kernel(void *unused)
+{
+	char read_from_pipe;
+	read(pipe_ends[0], &read_from_pipe, 1);
+	pread(file, (char *)pool + UNDER_KERNEL * LINE, 8, 0);
+	store(AFTER_KERNEL, 1);
+	return NULL;
+}
+
 int main(int count, char **arguments)
 {
 	if (count != 2) return 2;
@@ -105,9 +124,15 @@ int main(int count, char **arguments)
 	void *(*const on_packed[])(void *) = { blind, packed_hearer, packed_teller };
 	for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, on_packed[i], NULL);
 	for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+	file = fd;
+	if (pipe(pipe_ends) != 0) return 1;
+	pthread_create(&threads[0], NULL, over_by_kernel, NULL);
+	pthread_create(&threads[1], NULL, under, NULL);
+	for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
 	int before[][2] = { { CREATION, ALONE }, { CREATION, HEARD }, { TOLD, HEARD },
 			    { COPIED, OVERWRITTEN }, { ALONE, JOINED }, { HEARD, JOINED }, { LOCKED, JOINED },
-			    { LOCKED_TOO, JOINED }, { PACKED, HEARD_PACKED } };
+			    { LOCKED_TOO, JOINED }, { PACKED, HEARD_PACKED },
+			    { UNDER_KERNEL, AFTER_KERNEL } };
 	for (unsigned i = 0; i < sizeof before / sizeof *before; i++)
 		printf("before %d %d\n", before[i][0] * LINE, before[i][1] * LINE);
 	printf("ordered %d %d\n", LOCKED * LINE, LOCKED_TOO * LINE);
