@@ -30,12 +30,17 @@ impl Hierarchy {
         }
     }
 
+    /// The core that alone may write `line`, or else `core`.
+    fn owner_or(&self, core: usize, line: Line) -> usize {
+        self.directory.as_ref().and_then(|directory| directory.owner(line)).unwrap_or(core)
+    }
+
     /// The copy in the first level of whoever may write `line` becomes one to read, unless somebody is about to write it.
     fn take_right_to_write(&mut self, core: usize, line: Line) {
         if self.reserved.contains(&line) {
             return;
         }
-        let holder = self.directory.as_ref().and_then(|directory| directory.owner(line)).unwrap_or(core);
+        let holder = self.owner_or(core, line);
         if let Some(slot) = self.l1[holder].find(line) {
             self.l1[holder].set_writable(slot, false);
         }
@@ -70,7 +75,7 @@ impl Hierarchy {
     pub(super) fn clean(&mut self, core: usize, line: Line) -> Option<Resting> {
         // Dirty lines in private caches belong to the owner; if the line has no owner, only shared levels can hold it
         // dirty.
-        let holder = self.directory.as_ref().and_then(|directory| directory.owner(line)).unwrap_or(core);
+        let holder = self.owner_or(core, line);
         let (l2, l3) = (self.l2_of(holder), self.l3_of(holder));
         let caches = [&mut self.l1[holder], &mut self.l2[l2], &mut self.l3[l3]];
         let copies = caches.map(|cache| cache.find(line).map(|slot| (cache, slot)));

@@ -352,7 +352,7 @@ impl Source {
                 layouts: vec![Litmus::layout()],
             }),
             Source::Trace(trace, form) => Ok(Job {
-                base: Arc::new(trace.base_of_all()),
+                base: trace.base_of_all(),
                 programs: trace
                     .programs(*form)?
                     .into_iter()

@@ -104,14 +104,14 @@ impl BaseImage for TraceBase {
 
 /// The memory that several instances of a recorded program start from, one after the other, each from a page of its own on.
 #[derive(Clone, Debug)]
-pub struct InstancesBase {
+pub(super) struct InstancesBase {
     pub(super) one: TraceBase,
     pub(super) instances: u16,
 }
 
 impl InstancesBase {
     /// Where the second instance begins.
-    fn stride(&self) -> u64 {
+    pub fn stride(&self) -> u64 {
         self.one.end.next_multiple_of(PAGE_BYTES)
     }
 

@@ -54,7 +54,8 @@ mod told;
 mod tests;
 
 use crate::kernel::ConfigError;
-use crate::message::{BaseImage, CoreId, OpBuffer, OpSource, PAGE_BYTES, ProgramForm};
+use crate::message::{BaseImage, CoreId, OpBuffer, OpSource, ProgramForm};
+use image::InstancesBase;
 use image::Pages;
 use input::TraceInput;
 use std::path::Path;
@@ -62,7 +63,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use threads::{Instance, Threads};
 
-pub use image::{EmptyBase, InstancesBase, TraceBase};
+pub use image::{EmptyBase, TraceBase};
 pub use marks::Marks;
 pub use omitted::Omitted;
 pub use program::{OPS_PER_FILL, TraceProgram};
@@ -145,7 +146,7 @@ impl Trace {
     /// # Errors
     /// The file can no longer be opened.
     pub fn programs(&self, form: ProgramForm) -> Result<Vec<TraceProgram>, ConfigError> {
-        let (threads, stride) = (self.cores_of_one(), self.base().end.next_multiple_of(PAGE_BYTES));
+        let (threads, stride) = (self.cores_of_one(), self.instances_base().stride());
         let of = |core: u64| {
             let instance = Instance { first: (core - core % threads) as CoreId, offset: core / threads * stride };
             let program = self.program(form)?.of_instance(instance);
@@ -270,11 +271,15 @@ impl Trace {
 
     /// One past the highest device address that the recording's files take, of all instances.
     pub fn end(&self) -> u64 {
-        self.base_of_all().end()
+        self.instances_base().end()
     }
 
-    /// The memory that all instances start from.
-    pub fn base_of_all(&self) -> InstancesBase {
+    /// The memory that all instances start from. One needs no search for its instance.
+    pub fn base_of_all(&self) -> Arc<dyn BaseImage> {
+        if self.instances == 1 { Arc::new(self.base()) } else { Arc::new(self.instances_base()) }
+    }
+
+    fn instances_base(&self) -> InstancesBase {
         InstancesBase { one: self.base(), instances: self.instances }
     }
 
