@@ -38,6 +38,17 @@ def _behind(choice: random.Random, size: Size) -> list[str]:
     ]
 
 
+def _told(choice: random.Random, size: Size) -> list[str]:
+    """Modules that are told of reads."""
+    return [
+        "module.kind=transactional",
+        f"module.media_line={choice.choice((64, 256))}B",
+        f"module.buffer={size(256, 512, 8192)}B",
+        f"controller.min_reads_per_switch={size(0, 1, 16)}",
+        "controller.counter_write=line",
+    ]
+
+
 def scheduled(policy: str) -> list[str]:
     """A scheduling policy, with the memory that it schedules."""
     if policy == "ramulator2":
@@ -145,6 +156,7 @@ def machine(choice: random.Random) -> list[str]:
         *_decisions(choice),
         *scheduled(policy),
         *(_behind(choice, size) if policy == "continuous" and choice.random() < 0.5 else []),
+        *(_told(choice, size) if policy == "gem5" and choice.random() < 0.5 else []),
     ]
 
 

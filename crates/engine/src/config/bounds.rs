@@ -227,9 +227,20 @@ fn modules(machine: &Machine) -> Result<(), String> {
             module.buffer, module.media_line
         ));
     }
-    if module.kind != ModuleKind::Buffered {
-        return Ok(());
-    }
+    let (kind, (needed, policy), why) = match module.kind {
+        ModuleKind::Buffered => (
+            "buffered",
+            ("controller.policy = continuous", SchedulingPolicy::Continuous),
+            "the other policies schedule rows of banks",
+        ),
+        ModuleKind::Transactional => (
+            "transactional",
+            ("controller.policy = gem5", SchedulingPolicy::Gem5),
+            "the other policies do not wait for what modules have read",
+        ),
+        ModuleKind::None | ModuleKind::Dram => return Ok(()),
+    };
+    let hides = module.kind == ModuleKind::Buffered && link.kind == LinkKind::None;
     for (path, refused, why) in [
         ("wear.leveling = none", wear.leveling != Leveling::None, "modules move lines themselves"),
         (
@@ -239,7 +250,7 @@ fn modules(machine: &Machine) -> Result<(), String> {
         ),
         (
             "controller.write_acknowledged = queued",
-            link.kind == LinkKind::None && controller.write_acknowledged != WriteAcknowledged::Queued,
+            hides && controller.write_acknowledged != WriteAcknowledged::Queued,
             "the controller does not see when the media have programmed a line",
         ),
         (
@@ -247,14 +258,10 @@ fn modules(machine: &Machine) -> Result<(), String> {
             controller.counter_write != CounterWrite::Line,
             "a module takes lines of 64 bytes",
         ),
-        (
-            "controller.policy = continuous",
-            controller.policy != SchedulingPolicy::Continuous,
-            "the other policies schedule rows of banks",
-        ),
+        (needed, controller.policy != policy, why),
     ] {
         if refused {
-            return Err(format!("module.kind = buffered needs {path}, because {why}"));
+            return Err(format!("module.kind = {kind} needs {path}, because {why}"));
         }
     }
     Ok(())

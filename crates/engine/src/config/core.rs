@@ -34,6 +34,17 @@ pub struct Core {
     pub flush_answer_ns: f64,
     /// What `clwb` leaves of the line in the first level. Decision.
     pub clwb_leaves: ClwbLeaves,
+    /// Whether stores and flushes are done while later instructions are executed. Without a store buffer an instruction waits until
+    /// those before it are in the first level and acknowledged. Decision.
+    pub store_buffer: bool,
+    /// Least time between two stores that enter the first level, in cycles. Decision.
+    #[schemars(range(min = 1, max = 64), extend("x-because" = "a store enters in a cycle, and 64 is more than any cache takes"))]
+    pub store_cycles: u32,
+    /// Bytes that an entry of the load queue or the store queue moves at most: an instruction that moves more has several, but
+    /// past the caches. Decision.
+    #[schemars(range(min = 8, max = 64), extend("multipleOf" = 8,
+        "x-because" = "a word is never divided, and a line never joined to another"))]
+    pub access_bytes: u32,
     /// Whether the line of a store is asked for when the store is dispatched, and not only when its turn has come. Decision.
     pub store_prefetch: bool,
 }

@@ -1,7 +1,7 @@
 //! The part of a machine that says what is between the controller and modules that are not on its memory channels.
 
+use super::Machine;
 use super::fields::{QUEUE, TIMING};
-use super::{Machine, ModuleKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,7 @@ impl Machine {
             PowerFlush::Phase1Fails => Some("link.power_flush = phase-1-fails"),
             PowerFlush::Phase2Fails => Some("link.power_flush = phase-2-fails"),
         };
-        let buffer = self.module.kind == ModuleKind::Buffered && !self.module.buffer_durable;
+        let buffer = self.module.kind.has_buffer() && !self.module.buffer_durable;
         let places = !self.wear.registers_durable;
         let lost = buffer.then_some("module.buffer_durable = false");
         flush.or(lost).or(places.then_some("wear.registers_durable = false"))

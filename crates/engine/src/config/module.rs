@@ -22,7 +22,8 @@ pub struct Module {
     /// Whether the buffer is in the persistence domain (ADR). If not, a power failure loses what the media have not
     /// programmed. Decision.
     pub buffer_durable: bool,
-    /// From the arrival of a request at the module until the buffer answers it, in ns.
+    /// From the arrival of a request at the module until the buffer answers it, in ns. Of `transactional` modules: from a command
+    /// until its data are on the channel.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = TIMING))]
     pub buffer_ns: f64,
     /// What a read of a media line takes beyond that, in ns.
@@ -31,7 +32,8 @@ pub struct Module {
     /// Least time between two reads of the media of a module, in ns.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = TIMING))]
     pub media_read_interval_ns: f64,
-    /// Least time between two writes of the media of a module, in ns, which is also what a write takes.
+    /// Least time between two writes of the media of a module, in ns, which is also what a write takes. Of `transactional`
+    /// modules each bank writes by itself, a line of 64 bytes at a time.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-because" = TIMING))]
     pub media_write_interval_ns: f64,
     /// Bytes of the media whose entries of the address indirection table (AIT) its cache holds, each for 4 KiB.
@@ -57,4 +59,14 @@ pub enum ModuleKind {
     Dram,
     /// Modules that answer for themselves: each bank is a module, with a buffer in front of its media (Optane, 100 series).
     Buffered,
+    /// Modules that are told at once what is read, and collected from when they have it; each channel is a module, which has a
+    /// line of media in each bank (gem5's `NVMInterface`).
+    Transactional,
+}
+
+impl ModuleKind {
+    /// Whether modules have a buffer of writes that the media have not programmed.
+    pub fn has_buffer(self) -> bool {
+        matches!(self, Self::Buffered | Self::Transactional)
+    }
 }

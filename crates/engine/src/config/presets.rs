@@ -8,7 +8,7 @@ use super::nearest::unknown_name;
 use crate::kernel::ConfigError;
 
 /// Name and text of each preset.
-const PRESETS: [(&str, &str); 10] = [
+const PRESETS: [(&str, &str); 12] = [
     ("secpm", include_str!("presets/secpm.toml")),
     ("secpm-workshop", include_str!("presets/secpm-workshop.toml")),
     ("counter-atomicity", include_str!("presets/counter-atomicity.toml")),
@@ -19,6 +19,8 @@ const PRESETS: [(&str, &str); 10] = [
     ("ddr4-2400", include_str!("presets/ddr4-2400.toml")),
     ("ddr5-4800", include_str!("presets/ddr5-4800.toml")),
     ("cxl-pm", include_str!("presets/cxl-pm.toml")),
+    ("gem5-o3", include_str!("presets/gem5-o3.toml")),
+    ("gem5-timing", include_str!("presets/gem5-timing.toml")),
 ];
 
 /// The preset that sets every value. All others build on it, and so does a machine file that names no base.
@@ -139,7 +141,7 @@ mod tests {
     fn nearest_preset_is_named() {
         assert_eq!(
             preset("secpn").unwrap_err().0,
-            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small, optane, ddr4-2400, ddr5-4800, cxl-pm)"
+            "machine 'secpn' does not exist: did you mean 'secpm'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small, optane, ddr4-2400, ddr5-4800, cxl-pm, gem5-o3, gem5-timing)"
         );
     }
 }

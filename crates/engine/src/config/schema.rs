@@ -127,6 +127,10 @@ pub struct Controller {
     /// Whether `continuous` issues a write below the high watermark, to a bank that no read waits for. If off, writes
     /// leave only while draining. Decision, swept.
     pub wpq_issue_when_idle: bool,
+    /// Least reads that `gem5` issues before writes that have reached the high watermark turn it, while other reads wait (its
+    /// `min_reads_per_switch`, which versions before 24 have not).
+    #[schemars(range(min = 0, max = 4_096), extend("x-because" = "it may turn at once, or let so many go first"))]
+    pub min_reads_per_switch: u32,
     /// Least writes that `gem5` issues before it turns to reads again (its `min_writes_per_switch`).
     #[schemars(range(min = 1, max = 4_096), extend("x-because" = "the bus turns to writes for at least one of them"))]
     pub min_writes_per_switch: u32,

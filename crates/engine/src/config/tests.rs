@@ -39,7 +39,7 @@ fn machines_are_found_by_name_or_file() {
     assert_eq!(load_machine("small", &[]).unwrap(), preset("small").unwrap());
     assert_eq!(
         load_machine("smal", &[]).unwrap_err().0,
-        "machine 'smal' does not exist: did you mean 'small'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small, optane, ddr4-2400, ddr5-4800, cxl-pm)"
+        "machine 'smal' does not exist: did you mean 'small'? (known: secpm, secpm-workshop, counter-atomicity, easy-pm, sepencr, small, optane, ddr4-2400, ddr5-4800, cxl-pm, gem5-o3, gem5-timing)"
     );
     assert_eq!(
         load_machine("nowhere.toml", &[]).unwrap_err().0,
@@ -91,7 +91,7 @@ fn mistakes_in_a_file_come_with_their_line() {
         (
             "base = 'smal'",
             "mine.toml:1: base: machine 'smal' does not exist: did you mean 'small'? (known: secpm, secpm-workshop, \
-             counter-atomicity, easy-pm, sepencr, small, optane, ddr4-2400, ddr5-4800, cxl-pm)",
+             counter-atomicity, easy-pm, sepencr, small, optane, ddr4-2400, ddr5-4800, cxl-pm, gem5-o3, gem5-timing)",
         ),
         ("base = 3", "mine.toml:1: base = 3 must be the name of a machine"),
         ("\n[core]\nwidht = 4\n", "mine.toml:3: there is no key 'core.widht': did you mean 'core.width'?"),

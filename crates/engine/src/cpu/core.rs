@@ -159,7 +159,11 @@ impl Core {
             check_loads,
             flush_answer: ns_to_ps(config.flush_answer_ns),
             source: Operations::new(source),
-            buffer: OpBuffer { without_values: !check_loads, ..OpBuffer::default() },
+            buffer: OpBuffer {
+                without_values: !check_loads,
+                access_bytes: config.access_bytes as usize,
+                ..OpBuffer::default()
+            },
             next_op: 0,
             compute_left: 0,
             shreds: false,
@@ -287,7 +291,7 @@ impl Core {
             }
             return Dispatch::Done;
         }
-        if self.fence_blocks_dispatch {
+        if self.fence_blocks_dispatch || self.waits_for_stores() {
             return Dispatch::Stall;
         }
         let op = self.buffer.ops[self.next_op];
@@ -356,10 +360,6 @@ impl Core {
             && self.stores.len() == 0
             && self.flushes_outstanding == 0
             && self.last_commit + u64::from(part) <= self.front + u64::from(self.config.rob_entries)
-    }
-
-    fn stores_full(&self) -> bool {
-        self.stores.len() >= self.config.store_queue_entries as usize
     }
 
     /// Checks for room in the reorder buffer at the front tick: `None` if `instructions` more fit.

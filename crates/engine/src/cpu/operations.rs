@@ -36,7 +36,7 @@ impl Operations {
             };
         };
         if *place == drawn.ahead.len() {
-            let mut next = OpBuffer { without_values: buffer.without_values, ..OpBuffer::default() };
+            let mut next = buffer.another();
             if !drawn.program.next_transaction(&mut next) {
                 return false;
             }

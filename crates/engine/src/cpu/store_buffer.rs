@@ -13,6 +13,15 @@ use crate::message::{
 const COUNTER_WRITEBACK_LINES: u64 = COUNTER_WRITEBACK_BYTES / LINE_BYTES;
 
 impl Core {
+    /// Whether stores or flushes hold up what follows them, as they have no buffer.
+    pub(super) fn waits_for_stores(&self) -> bool {
+        !self.config.store_buffer && (self.stores.len() > 0 || self.flushes_outstanding > 0)
+    }
+
+    pub(super) fn stores_full(&self) -> bool {
+        self.stores.len() >= self.config.store_queue_entries as usize
+    }
+
     pub(super) fn schedule_store_step(&mut self, queue: &mut Queue<Event>, at: Ps) {
         if !self.store_step_scheduled && self.store_waits == StoreWait::No && !self.ordered_flush_waits {
             self.store_step_scheduled = true;
@@ -83,14 +92,15 @@ impl Core {
             if entry.action == Action::NonTemporal {
                 self.write_full(cx, entry.line);
             }
-            self.next_store_step(cx.queue);
+            self.next_store_step(cx.queue, entry.action);
             self.retire(cx);
             self.resume(cx.queue);
         }
     }
 
-    fn next_store_step(&mut self, queue: &mut Queue<Event>) {
-        self.next_drain = self.next_drain.max(self.clock.tick(queue.now()) + self.clock.width);
+    fn next_store_step(&mut self, queue: &mut Queue<Event>, done: Action) {
+        let cycles = if done.writes_the_cache() { u64::from(self.config.store_cycles) } else { 1 };
+        self.next_drain = self.next_drain.max(self.clock.tick(queue.now()) + cycles * self.clock.width);
         if let Some(next) = self.stores.front() {
             let at = self.clock.time(next.committed.unwrap_or(0));
             self.schedule_store_step(queue, at);
@@ -109,7 +119,7 @@ impl Core {
         let asked_at = *self.store_asked_at.get_or_insert(now);
         let hit = now + cx.cache.first_level_latency();
         match cx.cache.own(now, self.id, entry.line, false) {
-            // A hit in the first level is pipelined: one store per cycle.
+            // A hit in the first level is pipelined: one store in so many cycles.
             Access::At(at) if at <= hit => {
                 if let Access::Pending = cx.cache.prepare_store(now, self.id, entry.line) {
                     self.store_waits = StoreWait::Preparation;

@@ -387,17 +387,23 @@ impl DevicePort for Device {
     }
 
     fn ready_at(&self, location: Location, op: MediaOp) -> Ps {
-        if self.modules.is_some() {
-            return 0;
+        match &self.modules {
+            Some(modules) => modules.ready_at(location.bank, op),
+            None => self.timing.ready_at(location, op),
         }
-        self.timing.ready_at(location, op)
     }
 
     fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps {
-        if self.modules.is_some() {
-            return now;
+        match &self.modules {
+            Some(modules) => modules.command_at(now, location.bank, op),
+            None => self.timing.command_at(now, location, op),
         }
-        self.timing.command_at(now, location, op)
+    }
+
+    fn begin_read(&mut self, now: Ps, media: MediaLine, location: Location) {
+        if let Some(modules) = &mut self.modules {
+            modules.begin_read(now, location.bank, self.mapping.number(self.mapping.place(media)));
+        }
     }
 
     fn needs(&self, location: Location, op: MediaOp) -> (Option<RowCommand>, Ps) {
@@ -436,7 +442,7 @@ impl DevicePort for Device {
             (None, Some(dram)) => dram.issue(now, location, op, not_before),
             (Some(modules), _) => {
                 let number = self.mapping.number(self.mapping.place(media));
-                modules.issue(now, location.bank, media, number, op)
+                modules.issue(now, location.bank, media, number, op, not_before)
             }
         };
         if issued.stops_write {

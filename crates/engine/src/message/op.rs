@@ -78,7 +78,7 @@ pub const UNKNOWN_VALUE: u32 = u32::MAX;
 
 /// The operations of one transaction, and the bytes that they carry. Reused, so that a run does not allocate per
 /// transaction once the buffers have grown.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct OpBuffer {
     /// Operations in program order.
     pub ops: Vec<Op>,
@@ -90,9 +90,30 @@ pub struct OpBuffer {
     pub joined: Vec<bool>,
     /// Whether loads carry no values, because nobody compares them.
     pub without_values: bool,
+    /// Bytes that one operation loads or stores in the caches at most: what an instruction moves beyond that is joined to it.
+    pub access_bytes: usize,
+}
+
+impl Default for OpBuffer {
+    fn default() -> Self {
+        Self {
+            ops: Vec::new(),
+            bytes: Vec::new(),
+            sites: Vec::new(),
+            joined: Vec::new(),
+            without_values: false,
+            access_bytes: super::LINE_BYTES as usize,
+        }
+    }
 }
 
 impl OpBuffer {
+    /// An empty buffer of the same kind.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self { without_values: self.without_values, access_bytes: self.access_bytes, ..Self::default() }
+    }
+
     /// Empties the buffer and keeps its memory.
     pub fn clear(&mut self) {
         self.ops.clear();
@@ -137,7 +158,12 @@ impl OpBuffer {
         };
         if self.without_values {
             let accesses = accesses(address, data.len(), width);
-            self.ops.extend(accesses.map(|(at, _, length)| load(at, length, UNKNOWN_VALUE)));
+            if width <= self.access_bytes {
+                self.ops.extend(accesses.map(|(at, _, length)| load(at, length, UNKNOWN_VALUE)));
+            } else {
+                accesses
+                    .for_each(|(at, _, length)| self.in_parts(at, length, |at, _, part| load(at, part, UNKNOWN_VALUE)));
+            }
         } else {
             self.pieces(address, data, width, load);
         }
@@ -146,12 +172,32 @@ impl OpBuffer {
     /// Appends a load of `length` bytes at `address` whose value is not known. The bytes must lie in one line. The load
     /// depends on no other.
     pub fn load_unknown(&mut self, address: u64, length: u8) {
-        self.ops.push(Op::Load { address, length, dependent: false, bytes: UNKNOWN_VALUE });
+        let load = |address, _, length| Op::Load { address, length, dependent: false, bytes: UNKNOWN_VALUE };
+        self.in_parts(address, length, load);
+    }
+
+    /// Appends a store of `data` to a variable that is declared `CounterAtomic`. The bytes must lie in one line.
+    pub fn store_counter_atomic(&mut self, address: u64, data: &[u8]) {
+        let store = |address, length, bytes| Op::CounterAtomicStore { address, length, bytes };
+        self.pieces(address, data, super::LINE_BYTES as usize, store);
+    }
+
+    /// Appends what an instruction does with `length` bytes at `address`, of which `make` is told the address, how many bytes are
+    /// before it, and the length.
+    fn in_parts(&mut self, address: u64, length: u8, make: impl Fn(u64, u8, u8) -> Op) {
+        for done in (0..length).step_by(self.access_bytes) {
+            if done > 0 {
+                self.join(self.ops.len());
+            }
+            self.ops.push(make(address + u64::from(done), done, (length - done).min(self.access_bytes as u8)));
+        }
     }
 
     /// Appends a non-temporal store of `data` to `address`. The bytes must lie in one line.
     pub fn store_non_temporal(&mut self, address: u64, data: &[u8]) {
-        self.pieces(address, data, 64, |address, length, bytes| Op::NonTemporalStore { address, length, bytes });
+        let first = self.bytes.len();
+        self.bytes.extend_from_slice(data);
+        self.ops.push(Op::NonTemporalStore { address, length: data.len() as u8, bytes: first as u32 });
     }
 
     /// Appends a clwb of every line of `[address, address + length)`.
@@ -169,8 +215,16 @@ impl OpBuffer {
     fn pieces(&mut self, address: u64, data: &[u8], width: usize, make: impl Fn(u64, u8, u32) -> Op) {
         let first = self.bytes.len();
         self.bytes.extend_from_slice(data);
-        let each = |(at, done, length)| make(at, length, (first + done) as u32);
-        self.ops.extend(accesses(address, data.len(), width).map(each));
+        let accesses = accesses(address, data.len(), width);
+        if width <= self.access_bytes {
+            self.ops.extend(accesses.map(|(at, done, length)| make(at, length, (first + done) as u32)));
+        } else {
+            accesses.for_each(|(at, done, length)| {
+                self.in_parts(at, length, |at, within, part| {
+                    make(at, part, (first + done + usize::from(within)) as u32)
+                });
+            });
+        }
     }
 }
 
@@ -203,7 +257,41 @@ impl OpSource for Box<dyn OpSource> {
 
 #[cfg(test)]
 mod tests {
-    use super::counter_writebacks;
+    use super::*;
+
+    /// Address, length and first byte of each part, and whether it is joined to the one before.
+    fn parts(buffer: &OpBuffer) -> Vec<(u64, u8, Option<u8>, bool)> {
+        let part = |(index, op): (usize, &Op)| match *op {
+            Op::Store { address, length, bytes } | Op::CounterAtomicStore { address, length, bytes } => {
+                (address, length, Some(buffer.slice(bytes, length)[0]), buffer.is_joined(index))
+            }
+            Op::Load { address, length, .. } => (address, length, None, buffer.is_joined(index)),
+            _ => panic!("{op:?}"),
+        };
+        buffer.ops.iter().enumerate().map(part).collect()
+    }
+
+    #[test]
+    fn what_an_instruction_moves_beyond_an_access_is_joined_to_it() {
+        let mut buffer = OpBuffer { access_bytes: 8, ..OpBuffer::default() };
+        let data: Vec<u8> = (0..24).collect();
+        buffer.store(48, &data, 16);
+        let whole = [(48, 8, Some(0), false), (56, 8, Some(8), true), (64, 8, Some(16), false)];
+        assert_eq!(parts(&buffer), whole);
+        buffer = buffer.another();
+        buffer.store_counter_atomic(0, &data[..20]);
+        assert_eq!(parts(&buffer), [(0, 8, Some(0), false), (8, 8, Some(8), true), (16, 4, Some(16), true)]);
+        buffer = buffer.another();
+        buffer.load_unknown(4, 12);
+        assert_eq!(parts(&buffer), [(4, 8, None, false), (12, 4, None, true)]);
+        for without_values in [true, false] {
+            buffer = OpBuffer { without_values, ..buffer.another() };
+            buffer.load(0, &data[..16], 64, true);
+            assert_eq!(parts(&buffer), [(0, 8, None, false), (8, 8, None, true)]);
+            let first = matches!(buffer.ops[..], [Op::Load { dependent: true, .. }, Op::Load { dependent: false, .. }]);
+            assert!(first, "only the first part depends on the load before");
+        }
+    }
 
     #[test]
     fn every_counter_block_of_a_range_is_named_once() {

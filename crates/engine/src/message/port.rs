@@ -237,8 +237,11 @@ pub trait DevicePort {
     fn locate(&self, media: MediaLine) -> Location;
     /// The row in the row buffer of `bank`.
     fn open_row(&self, bank: u16) -> Option<u32>;
+    /// A read of `media`, which is at `location`, waits for its data. Modules that are told of reads begin with it.
+    fn begin_read(&mut self, _now: Ps, _media: MediaLine, _location: Location) {}
     /// From when the bank of `location` works on an access to it without delay, in picoseconds: its open row takes the
-    /// column command, or may be closed for another one.
+    /// column command, or may be closed for another one. Of modules that are told of reads: from when on the data are there of the
+    /// read of which this bank was told first (never without one), or another write is taken.
     fn ready_at(&self, location: Location, op: MediaOp) -> Ps;
     /// When an access that is submitted at `now` would have its column command if the data bus were free.
     fn command_at(&self, now: Ps, location: Location, op: MediaOp) -> Ps;

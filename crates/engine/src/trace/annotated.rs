@@ -24,12 +24,7 @@ impl CounterAtomicLines {
 /// Stores `bytes`, which lie in one line, to a `CounterAtomic` variable: the line leaves the caches with its counter from
 /// then on. What would go past the caches is stored and flushed instead, as the caches know these lines.
 pub(super) fn store(address: u64, bytes: &[u8], past_caches: bool, buffer: &mut OpBuffer) {
-    buffer.store(address, bytes, LINE_BYTES as usize);
-    if let Some(last) = buffer.ops.last_mut()
-        && let Op::Store { address, length, bytes } = *last
-    {
-        *last = Op::CounterAtomicStore { address, length, bytes };
-    }
+    buffer.store_counter_atomic(address, bytes);
     if past_caches {
         buffer.ops.push(Op::Clwb { address: address - address % LINE_BYTES });
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The values of each decision that differ from those of the presets.
-const DECISIONS: [&[&str]; 21] = [
+const DECISIONS: [&[&str]; 24] = [
     &["program.log_placement=own-pages"],
     &["program.core_region=own-banks-contiguous", "device.mapping=bank-contiguous"],
     &["program.core_region=own-banks", "device.mapping=bank-contiguous"],
@@ -22,6 +22,9 @@ const DECISIONS: [&[&str]; 21] = [
     &["core.clwb_leaves=nothing"],
     &["core.clwb_leaves=readable"],
     &["core.store_prefetch=false"],
+    &["core.store_buffer=false"],
+    &["core.store_cycles=2"],
+    &["core.access_bytes=8"],
     &["controller.aes_hold=until-encrypted"],
     &["controller.aes_hold=until-encrypted", "controller.aes_pipelined=true"],
     &["controller.aes_pipelined=true"],
@@ -282,11 +285,14 @@ fn time(design: &str, workload: &str, sets: &[&str]) -> (f64, Value) {
 fn each_decision_costs_or_saves_time_where_it_is_meant_to() {
     let contiguous = ["device.mapping=bank-contiguous"];
     // Each case: the design, the values before, the values after, and whether these take more time.
-    let cases: [(&str, &[&str], &[&str], bool); 8] = [
+    let cases: [(&str, &[&str], &[&str], bool); 11] = [
         ("secpm", &contiguous, &["program.core_region=own-banks", contiguous[0]], false),
         ("secpm", &[], &["core.flush_overlap=one-at-a-time"], true),
         ("secpm", &[], &["core.flush_answer_ns=20"], true),
         ("secpm", &[], &["core.store_prefetch=false"], true),
+        ("secpm", &[], &["core.store_buffer=false"], true),
+        ("secpm", &[], &["core.store_cycles=8"], true),
+        ("secpm", &["core.store_cycles=8"], &["core.store_cycles=8", "core.access_bytes=8"], true),
         ("fca", &[], &["controller.counter_atomic_order=per-core"], true),
         ("secpm", &[], &["controller.aes_occupancy=block"], true),
         ("co-located", &["controller.aes_units=1"], &["controller.aes_units=1", "controller.aes_reads=shared"], true),

@@ -24,8 +24,15 @@ const SMALL: [&str; 8] = [
 /// Three modules, each with a buffer of two media lines, so that most of what is written must leave for the media.
 const MODULES: [&str; 4] = ["device.capacity=48MiB", "device.channels=3", "log.buckets=16", "module.buffer=512B"];
 
-fn request(design: &str, workload: &str, more: &[&str]) -> Value {
-    on("optane", design, workload, more)
+/// Modules that schedule themselves, and modules that are told of reads.
+const MACHINES: [&str; 2] = ["optane", "gem5-o3"];
+
+/// The designs that hold, each on one of the machines: which of them is `first` for the first.
+fn spread(first: usize) -> impl ParallelIterator<Item = (&'static str, &'static str, &'static str)> {
+    holding()
+        .into_par_iter()
+        .enumerate()
+        .map(move |(place, (design, workload))| (MACHINES[(place + first) % 2], design, workload))
 }
 
 /// A short crash run on `machine`, which has modules.
@@ -45,16 +52,16 @@ pub fn holding() -> Vec<(&'static str, &'static str)> {
 
 #[test]
 fn every_design_that_holds_holds_on_modules() {
-    holding().into_par_iter().for_each(|(design, workload)| {
-        let report = assert_holds(&request(design, workload, &[]));
+    spread(0).chain(spread(1)).for_each(|(machine, design, workload)| {
+        let report = assert_holds(&on(machine, design, workload, &[]));
         assert!(count(&report, "crash_points") > 100, "{design}");
     });
 }
 
 #[test]
 fn no_design_holds_if_the_buffer_loses_its_lines() {
-    holding().into_par_iter().for_each(|(design, workload)| {
-        let request = request(design, workload, &["module.buffer_durable=false", "module.buffer=16KiB"]);
+    spread(0).for_each(|(machine, design, workload)| {
+        let request = on(machine, design, workload, &["module.buffer_durable=false", "module.buffer=16KiB"]);
         // Where caches persist, only what they evict is in the buffer.
         let evicting = json!({"workload": "array", "transactions": 60, "tx_size": 256, "footprint": "32KiB"});
         let persistent = find(design, Variant::Hardened).is_some_and(|design| design.stores_persist());
@@ -96,6 +103,13 @@ fn what_a_module_does_itself_is_refused_in_a_sentence() {
         let sentence = config::load_machine("optane", &[set.to_owned()]).unwrap_err().0;
         assert!(sentence.contains("module.kind = buffered needs") && sentence.contains(told), "{sentence}");
         config::load_machine("optane", &[set.to_owned(), "module.kind=none".to_owned()]).unwrap();
+    }
+    for (set, told) in [
+        ("controller.policy=continuous", "controller.policy = gem5, because the other policies do not wait"),
+        ("device.write_interruption=cancel", "device.write_interruption = none"),
+    ] {
+        let sentence = config::load_machine("gem5-o3", &[set.to_owned()]).unwrap_err().0;
+        assert!(sentence.contains("module.kind = transactional needs") && sentence.contains(told), "{sentence}");
     }
     let refused = |set: &str| config::load_machine("optane", &[set.to_owned()]).unwrap_err().0;
     assert!(refused("module.media_line=192B").contains("must be a power of two"));

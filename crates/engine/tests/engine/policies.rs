@@ -232,10 +232,11 @@ fn gem5_writes_a_least_number_before_it_turns_to_a_read() {
         ];
         let mut system = system(&machine("gem5", &sets), "unencrypted", NoObserver);
         write_rows(&mut system, LATE, 4);
-        system.read(LATE, line(1, 0), 9);
+        // The first write goes before it comes.
+        system.read(LATE + 1, line(1, 0), 9);
         while system.device.stats().reads == 0 {
             system.advance();
         }
-        assert_eq!(system.device.stats().writes, least);
+        assert_eq!(system.device.stats().writes, least.max(2));
     }
 }

@@ -9,16 +9,83 @@ use crate::config::Machine;
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{Issued, MediaOp};
 
+/// Whether the bus carries reads or writes.
+#[derive(Clone)]
+pub(super) struct Turns {
+    pub writing: bool,
+    /// Reads or writes since it has carried them.
+    issued: usize,
+    min_reads: usize,
+    min_writes: usize,
+    /// Whether something waits for more entries than are free.
+    pub pressed: bool,
+}
+
+impl Turns {
+    pub fn new(machine: &Machine) -> Self {
+        let controller = &machine.controller;
+        Self {
+            writing: false,
+            issued: 0,
+            min_reads: controller.min_reads_per_switch as usize,
+            min_writes: controller.min_writes_per_switch as usize,
+            pressed: false,
+        }
+    }
+
+    /// Before a choice: without reads it may turn to writes.
+    pub fn begin(&mut self, look: &Look<'_>) {
+        let writes = !look.wpq.waiting().is_empty();
+        if self.writing && !writes {
+            self.turn(false);
+        }
+        let enough = self.pressed || look.flushing || look.wpq.is_high() || !look.wpq.is_low();
+        if !self.writing && writes && look.reads.waiting().is_empty() && enough {
+            self.turn(true);
+        }
+    }
+
+    /// After what was chosen has been issued. `full`: the memory takes no more writes.
+    pub fn settle(&mut self, look: &Look<'_>, full: bool) {
+        let (reads, writes) = (!look.reads.waiting().is_empty(), !look.wpq.waiting().is_empty());
+        if self.writing {
+            let few = look.wpq.is_low_by(self.min_writes) && !look.flushing && !self.pressed;
+            if !writes || few || (reads && (full || self.issued >= self.min_writes)) {
+                self.turn(false);
+            }
+        } else if writes && !full && (look.wpq.is_high() || self.pressed) && (!reads || self.issued >= self.min_reads) {
+            self.turn(true);
+        }
+    }
+
+    fn turn(&mut self, writing: bool) {
+        (self.writing, self.issued) = (writing, 0);
+        self.pressed = self.pressed && writing;
+    }
+
+    pub fn issued(&mut self) {
+        self.issued += 1;
+    }
+}
+
+pub(super) const CONVENTIONS: Conventions = Conventions {
+    paced: true,
+    reads_free_at_issue: false,
+    writes_free_at_issue: true,
+    forwards_reads: true,
+    forwards_issued: false,
+    merges_writes: true,
+    tells_reads: false,
+    sends_commands: false,
+    turns_writes_away: false,
+    shared_queue: false,
+    bank_free: BankFree::Always,
+};
+
 #[derive(Clone)]
 pub(super) struct Gem5 {
     counters_overtake: bool,
-    /// Whether the bus carries writes.
-    writing: bool,
-    /// Writes since it has carried them.
-    written: usize,
-    min_writes: usize,
-    /// Whether something waits for more entries than are free.
-    pressed: bool,
+    turns: Turns,
     /// Earliest time of the next column command.
     next_column: Ps,
     /// How long before its column command an access is chosen: the time to close and open a row.
@@ -32,32 +99,15 @@ impl Gem5 {
         let device = &machine.device;
         Self {
             counters_overtake: machine.controller.counters_overtake,
-            writing: false,
-            written: 0,
-            min_writes: machine.controller.min_writes_per_switch as usize,
-            pressed: false,
+            turns: Turns::new(machine),
             next_column: 0,
             lead: ns_to_ps(device.t_rp_ns) + ns_to_ps(device.t_rcd_ns),
             column: ns_to_ps(device.t_ccd_ns),
         }
     }
 
-    /// Whether the bus turns to writes now.
-    fn turns_to_writes(&self, look: &Look<'_>) -> bool {
-        let waiting = look.wpq.waiting().len();
-        let none_reads = look.reads.waiting().is_empty();
-        waiting > 0 && (look.wpq.is_high() || self.pressed || (none_reads && (look.flushing || !look.wpq.is_low())))
-    }
-
-    /// Whether the bus turns to reads now.
-    fn turns_to_reads(&self, look: &Look<'_>) -> bool {
-        let waiting = look.wpq.waiting().len();
-        let few = look.wpq.is_low_by(self.min_writes) && !look.flushing;
-        waiting == 0 || (few && !self.pressed) || (!look.reads.waiting().is_empty() && self.written >= self.min_writes)
-    }
-
     fn choose(&self, look: &Look<'_>) -> Option<Choice> {
-        let op = if self.writing { MediaOp::Write } else { MediaOp::Read };
+        let op = if self.turns.writing { MediaOp::Write } else { MediaOp::Read };
         let mut hit: Option<(bool, Ps, Choice)> = None;
         let mut miss: Option<(Ps, Ps, Choice)> = None;
         for bank in 0..look.banks.len() as u16 {
@@ -99,21 +149,11 @@ impl Schedule for Gem5 {
     }
 
     fn conventions(&self) -> Conventions {
-        Conventions {
-            paced: true,
-            reads_free_at_issue: false,
-            writes_free_at_issue: true,
-            forwards_reads: true,
-            merges_writes: true,
-            sends_commands: false,
-            turns_writes_away: false,
-            shared_queue: false,
-            bank_free: BankFree::Always,
-        }
+        CONVENTIONS
     }
 
     fn press(&mut self) -> bool {
-        !std::mem::replace(&mut self.pressed, true)
+        !std::mem::replace(&mut self.turns.pressed, true)
     }
 
     fn turn(&self, now: Ps) -> Ps {
@@ -121,19 +161,16 @@ impl Schedule for Gem5 {
     }
 
     fn next(&mut self, look: &Look<'_>, _bank: u16) -> Next {
-        if self.writing && self.turns_to_reads(look) {
-            self.writing = false;
-            self.pressed = false;
-        }
-        if !self.writing && self.turns_to_writes(look) {
-            self.writing = true;
-            self.written = 0;
-        }
+        self.turns.begin(look);
         self.choose(look).map_or(Next::Nothing, Next::Issue)
     }
 
-    fn issued(&mut self, choice: &Choice, issued: &Issued) {
+    fn settle(&mut self, look: &Look<'_>) {
+        self.turns.settle(look, false);
+    }
+
+    fn issued(&mut self, _choice: &Choice, issued: &Issued) {
         self.next_column = issued.command + issued.burst.max(self.column);
-        self.written += usize::from(choice.request.op() == MediaOp::Write);
+        self.turns.issued();
     }
 }

@@ -5,13 +5,14 @@ mod continuous;
 mod dramsim2;
 mod frfcfs;
 mod gem5;
+mod gem5_nvm;
 mod nvmain_frfcfs;
 mod nvmain_frfcfs_wqf;
 mod ramulator2;
 
 use super::queues::schedule::{Bank, WaitingReads};
 use super::queues::wpq::Wpq;
-use crate::config::{self, Machine, SchedulingPolicy};
+use crate::config::{self, Machine, ModuleKind, SchedulingPolicy};
 use crate::kernel::Ps;
 use crate::message::{DevicePort, Issued, Location, MediaOp, RowCommand};
 
@@ -91,8 +92,12 @@ pub(super) struct Conventions {
     pub writes_free_at_issue: bool,
     /// Whether a read is answered from the write pending queue. Otherwise it takes as long as one from its bank.
     pub forwards_reads: bool,
+    /// Whether it is also answered from a write that has been issued, until the bank has its data.
+    pub forwards_issued: bool,
     /// Whether a write replaces an older one of its line in the queue.
     pub merges_writes: bool,
+    /// Whether modules are told of a read, one with each decision, before its data are asked for.
+    pub tells_reads: bool,
     /// Whether it sends the commands of accesses, each when it decides so; it may decide several at a time.
     pub sends_commands: bool,
     /// Whether it sometimes lets no writes enter the write pending queue.
@@ -139,6 +144,8 @@ pub(super) trait Schedule: Send {
     }
     /// What goes next to `bank`, which something waits for; a paced policy looks at all banks.
     fn next(&mut self, look: &Look<'_>, bank: u16) -> Next;
+    /// What a paced policy chose has been issued: how things are now.
+    fn settle(&mut self, _look: &Look<'_>) {}
     /// `choice` has been issued.
     fn issued(&mut self, choice: &Choice, issued: &Issued);
     /// An entry has left the write pending queue. Returns whether that changes what goes next.
@@ -160,6 +167,9 @@ pub(super) fn of(machine: &Machine, banks: usize) -> Box<dyn Schedule> {
         SchedulingPolicy::Continuous => Box::new(continuous::Continuous::new(config, banks)),
         SchedulingPolicy::NvmainFrfcfsWqf => Box::new(nvmain_frfcfs_wqf::NvmainFrfcfsWqf::new(machine, banks)),
         SchedulingPolicy::NvmainFrfcfs => Box::new(nvmain_frfcfs::NvmainFrfcfs::new(machine, banks)),
+        SchedulingPolicy::Gem5 if machine.module.kind == ModuleKind::Transactional => {
+            Box::new(gem5_nvm::Gem5Nvm::new(machine))
+        }
         SchedulingPolicy::Gem5 => Box::new(gem5::Gem5::new(machine)),
         SchedulingPolicy::Ramulator2 => Box::new(ramulator2::Ramulator2::new(machine, banks)),
         SchedulingPolicy::Dramsim2 => Box::new(dramsim2::Dramsim2::new(config, banks)),

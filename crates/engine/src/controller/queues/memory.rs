@@ -4,6 +4,7 @@ use super::super::encryption::writeback::Writebacks;
 use super::super::in_flight::{BankRead, Origin, Read};
 use super::super::interface::Response;
 use super::super::meter::Meter;
+use super::super::policy::Conventions;
 use super::admission::Admission;
 use super::reads::Reads;
 use super::schedule::Banks;
@@ -223,7 +224,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     /// Reads the line of the read in `slot`: from the write pending queue if it is `queued` there and the policy answers
     /// reads from it, otherwise from its bank.
     pub fn read_data(&mut self, slot: u32, queued: bool) {
-        if queued && self.banks.conventions.forwards_reads {
+        let Conventions { forwards_reads, forwards_issued, .. } = self.banks.conventions;
+        let line = MediaLine::data(self.reads[slot].line);
+        if queued && forwards_reads && (forwards_issued || self.banks.wpq.superseded(line).is_some()) {
             self.meter.stats.forwarded_reads += 1;
             self.reads[slot].data_at = Some(self.now());
             self.finish_read_if_known(slot);

@@ -7,8 +7,9 @@ use super::memory::Memory;
 use super::wpq::Wpq;
 use crate::config::{Machine, WriteAcknowledged};
 use crate::kernel::{Ps, Queue, Slab, ns_to_ps};
-use crate::message::{ControllerEvent, DevicePort, Event, Issued, LINE_WORDS, Location, MediaOp, Observer};
+use crate::message::{ControllerEvent, DevicePort, Event, Issued, LINE_WORDS, Location, MediaLine, MediaOp, Observer};
 use crate::parts::{CounterScheme, LineCipher};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A read that waits for its bank.
@@ -27,11 +28,13 @@ pub(in crate::controller) struct WaitingReads {
     slots: Slab<WaitingRead>,
     queues: BankQueues,
     added: u64,
+    /// Those that the modules have not been told of, if they are told.
+    untold: VecDeque<(MediaLine, Location)>,
 }
 
 impl WaitingReads {
     fn new(banks: usize) -> Self {
-        Self { slots: Slab::default(), queues: BankQueues::new(banks), added: 0 }
+        Self { slots: Slab::default(), queues: BankQueues::new(banks), added: 0, untold: VecDeque::new() }
     }
 
     fn add(&mut self, read: BankRead, location: Location, since: Ps) {
@@ -178,10 +181,17 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     pub fn decide(&mut self) {
         self.banks.awake = false;
         let now = self.queue.now();
+        if let Some((media, location)) = self.banks.reads.untold.pop_front() {
+            self.device.begin_read(now, media, location);
+        }
         if self.banks.conventions.sends_commands {
             while self.issue_next(0) {}
-        } else if self.issue_next(0) && (0..self.banks.banks.len() as u16).any(|bank| self.banks.wants(bank, now)) {
-            self.decide_soon();
+        } else if self.issue_next(0) {
+            let Banks { wpq, reads, banks, policy, flushing, .. } = &mut *self.banks;
+            policy.settle(&Look { banks, reads, wpq, device: &*self.device, now, flushing: *flushing });
+            if (0..self.banks.banks.len() as u16).any(|bank| self.banks.wants(bank, now)) {
+                self.decide_soon();
+            }
         }
     }
 
@@ -215,6 +225,9 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     /// Adds `read` to the requests of its bank.
     pub fn ask_bank(&mut self, read: BankRead) {
         let (location, since) = (self.device.locate(read.media()), self.now());
+        if self.banks.conventions.tells_reads {
+            self.banks.reads.untold.push_back((read.media(), location));
+        }
         self.banks.reads.add(read, location, since);
         self.serve(location.bank);
     }

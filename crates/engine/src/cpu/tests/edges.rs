@@ -355,3 +355,23 @@ fn line_of_a_store_is_asked_for_at_its_dispatch_or_in_its_turn() {
     let (early, late) = (run(cache(), &program), run_on(&machine, cache(), &program));
     assert_eq!((early.cache.prefetched.as_slice(), late.cache.prefetched.as_slice()), (&[1, 2][..], &[][..]));
 }
+
+#[test]
+fn stores_enter_the_cache_at_their_interval() {
+    let mut machine = small();
+    machine.core.store_cycles = 3;
+    let run = run_on(&machine, Stub::default(), &[store(1), store(2)]);
+    assert_eq!(run.times(Seen::Write(2))[0] - run.times(Seen::Write(1))[0], 3 * CYCLE);
+}
+
+#[test]
+fn without_a_store_buffer_what_follows_waits_for_stores_and_flushes() {
+    let mut machine = small();
+    machine.core.store_buffer = false;
+    let cache = || Stub { store_misses: misses(&[1]), flushes: misses(&[1]), ..Stub::default() };
+    for op in [store(1), clwb(1)] {
+        let program = [op, load(2)];
+        assert_eq!(run(cache(), &program).times(Seen::Load(2)), [CYCLE]);
+        assert_eq!(run_on(&machine, cache(), &program).times(Seen::Load(2)), [CYCLE + MISS]);
+    }
+}

@@ -8,6 +8,7 @@
 //!
 //! - `buffer`: which media lines the buffer holds, and what of each was written.
 //! - `translation`: which entries of the address indirection table are in its cache.
+//! - `transactional`: modules whose controller tells them of reads, and collects what they have read.
 //! - `unprogrammed`: what a power failure takes from a buffer outside the persistence domain.
 //! - `link`: what takes the place of the channel of a module that is not on one.
 //!
@@ -30,6 +31,7 @@ mod buffer;
 mod link;
 #[cfg(test)]
 mod tests;
+mod transactional;
 mod translation;
 mod unprogrammed;
 
@@ -37,7 +39,7 @@ use super::image::Image;
 use crate::config::{self, Machine, ModuleKind};
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{Issued, LINE_BYTES, LineBytes, MediaLine, MediaOp, PAGE_BYTES};
-use buffer::Buffer;
+use buffer::{Buffer, Leaving};
 use link::Link;
 use translation::Translation;
 use unprogrammed::Unprogrammed;
@@ -166,117 +168,109 @@ struct Module {
     media: Media,
 }
 
-/// The modules of a device.
+/// The modules that answer for themselves, one for each bank.
 #[derive(Clone)]
-pub(super) struct Modules {
+struct Buffered {
     modules: Vec<Module>,
     /// Lines of 64 bytes in a media line.
     sectors: u64,
     burst: Ps,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Buffered(Buffered),
+    Transactional(transactional::Banks),
+}
+
+/// The modules of a device.
+#[derive(Clone)]
+pub(super) struct Modules {
+    kind: Kind,
     unprogrammed: Option<Unprogrammed>,
     /// Whether a power failure loses what is not programmed.
     loses: bool,
 }
 
 impl Modules {
-    /// The modules of `machine`, one for each of `banks` banks; `None` if its device has none.
+    /// The modules of `machine`, in front of `banks` banks; `None` if its device has none.
     /// `encrypts`: they encrypt what goes to their media.
     pub fn of(machine: &Machine, banks: usize, encrypts: bool) -> Option<Self> {
-        let config = &machine.module;
-        if config.kind != ModuleKind::Buffered {
-            return None;
-        }
-        let times = Times::of(config, encrypts);
-        let media = Media {
-            times,
-            translation: Translation::new(config.ait_reach.0 / PAGE_BYTES),
-            lines_per_entry: PAGE_BYTES / config.media_line.0,
-            free: [0; 2],
-            stats: ModuleStats::default(),
+        let kind = match machine.module.kind {
+            ModuleKind::Buffered => Kind::Buffered(Buffered::of(machine, banks, encrypts)),
+            ModuleKind::Transactional => Kind::Transactional(transactional::Banks::of(machine)),
+            ModuleKind::None | ModuleKind::Dram => return None,
         };
-        let sectors = config.media_line.0 / LINE_BYTES;
-        let buffer = Buffer::new((config.buffer.0 / config.media_line.0) as usize, sectors as u32);
-        let link = Link::of(&machine.link);
-        let module = Module { channel: Channel::default(), link, buffer, arriving: Arriving::default(), media };
-        let cycles = u64::from(machine.device.burst_cycles);
-        let loses = !config.buffer_durable || !machine.link.keeps_buffers();
-        Some(Self {
-            modules: vec![module; banks],
-            sectors,
-            burst: cycles * machine.device.interface_cycle_ps(),
-            unprogrammed: (loses || encrypts).then(Unprogrammed::default),
-            loses,
-        })
+        let loses = !machine.module.buffer_durable || !machine.link.keeps_buffers();
+        Some(Self { kind, unprogrammed: (loses || encrypts).then(Unprogrammed::default), loses })
     }
 
     /// What they have done since the start or the last reset.
     pub fn stats(&self) -> ModuleStats {
-        let mut all = ModuleStats::default();
-        for Module { media: Media { stats, .. }, .. } in &self.modules {
-            all.media_reads += stats.media_reads;
-            all.media_writes += stats.media_writes;
-            all.read_modify_writes += stats.read_modify_writes;
-            all.buffer_hits += stats.buffer_hits;
-            all.merged_writes += stats.merged_writes;
-            all.translation_misses += stats.translation_misses;
+        match &self.kind {
+            Kind::Buffered(buffered) => buffered.stats(),
+            Kind::Transactional(banks) => banks.stats,
         }
-        all
     }
 
     pub fn reset_stats(&mut self) {
-        self.modules.iter_mut().for_each(|module| module.media.stats = ModuleStats::default());
+        match &mut self.kind {
+            Kind::Buffered(Buffered { modules, .. }) => {
+                modules.iter_mut().for_each(|module| module.media.stats = ModuleStats::default());
+            }
+            Kind::Transactional(banks) => banks.stats = ModuleStats::default(),
+        }
     }
 
-    /// Schedules one access of `media`, which is line `number` of its module; see [`crate::message::DevicePort::issue`].
-    pub fn issue(&mut self, now: Ps, module: u16, media: MediaLine, number: u64, op: MediaOp) -> Issued {
-        let (line, sector) = (number / self.sectors, (number % self.sectors) as u32);
-        let Module { channel, link, buffer, arriving, media: behind } = &mut self.modules[usize::from(module)];
-        let length = link.as_ref().map_or(self.burst, |link| link.length(op));
+    /// The banks that the controller tells what they read; `None` if it asks the modules for data.
+    fn told(&self) -> Option<&transactional::Banks> {
+        match &self.kind {
+            Kind::Transactional(banks) => Some(banks),
+            Kind::Buffered(_) => None,
+        }
+    }
+
+    /// See [`crate::message::DevicePort::begin_read`].
+    pub fn begin_read(&mut self, now: Ps, bank: u16, number: u64) {
+        if let Kind::Transactional(banks) = &mut self.kind {
+            banks.begin_read(now, bank, number);
+        }
+    }
+
+    /// See [`crate::message::DevicePort::ready_at`].
+    pub fn ready_at(&self, bank: u16, op: MediaOp) -> Ps {
+        self.told().map_or(0, |banks| banks.ready_at(bank, op))
+    }
+
+    /// See [`crate::message::DevicePort::command_at`].
+    pub fn command_at(&self, now: Ps, bank: u16, op: MediaOp) -> Ps {
+        self.told().map_or(now, |banks| banks.command_at(now, bank, op))
+    }
+
+    /// Schedules one access of `media`, which is line `number` of `bank`; see [`crate::message::DevicePort::issue`].
+    pub fn issue(&mut self, now: Ps, bank: u16, media: MediaLine, number: u64, op: MediaOp, not_before: Ps) -> Issued {
         let unprogrammed = &mut self.unprogrammed;
         let mut leaves = |leaving| {
             if let Some(unprogrammed) = unprogrammed {
-                unprogrammed.leaves(module, leaving);
+                unprogrammed.leaves(bank, leaving);
             }
         };
-        let end = match op {
-            MediaOp::Read => {
-                let arrives = link.as_mut().map_or(now, |link| link.ask(now, op));
-                let known = buffer.read(arrives, line, sector, behind, &mut leaves) + behind.times.buffer;
-                match link {
-                    Some(link) => link.answer(now, op, known),
-                    None => channel.occupy(now, known, length) + length,
-                }
+        let (issued, line) = match &mut self.kind {
+            Kind::Buffered(buffered) => buffered.issue(now, bank, number, op, &mut leaves),
+            Kind::Transactional(banks) => {
+                let (issued, leaving) = banks.issue(now, bank, number, op, not_before);
+                leaving.into_iter().for_each(leaves);
+                (issued, number)
             }
-            MediaOp::Write => {
-                let arrives = match link {
-                    Some(link) => link.ask(now, op),
-                    None => channel.occupy(now, now, length) + length,
-                };
-                let accepted = buffer.write(arrives, line, sector, behind, &mut leaves);
-                arriving.after_earlier(now, number, accepted)
-            }
-        };
-        // The host knows of a write that the module has taken by its answer.
-        let done = match (op, link) {
-            (MediaOp::Write, Some(link)) => link.answer(now, op, end),
-            _ => end,
         };
         if let (MediaOp::Write, Some(unprogrammed)) = (op, &mut self.unprogrammed) {
-            unprogrammed.accepted(media, (module, line), end);
+            unprogrammed.accepted(media, (bank, line), issued.data_end);
             if !self.loses {
                 // Nobody waits for the media here.
                 unprogrammed.forget_ended(now);
             }
         }
-        Issued {
-            command: now,
-            burst: length,
-            data_end: end,
-            done,
-            next: now + length,
-            row_hit: false,
-            stops_write: false,
-        }
+        issued
     }
 
     /// The bytes of `media` are about to change in `image`.
@@ -316,5 +310,84 @@ impl Modules {
     /// Whether a power failure may leave less than the image has.
     pub fn may_lose(&self) -> bool {
         self.loses
+    }
+}
+
+impl Buffered {
+    fn of(machine: &Machine, banks: usize, encrypts: bool) -> Self {
+        let config = &machine.module;
+        let media = Media {
+            times: Times::of(config, encrypts),
+            translation: Translation::new(config.ait_reach.0 / PAGE_BYTES),
+            lines_per_entry: PAGE_BYTES / config.media_line.0,
+            free: [0; 2],
+            stats: ModuleStats::default(),
+        };
+        let sectors = config.media_line.0 / LINE_BYTES;
+        let buffer = Buffer::new((config.buffer.0 / config.media_line.0) as usize, sectors as u32);
+        let link = Link::of(&machine.link);
+        let module = Module { channel: Channel::default(), link, buffer, arriving: Arriving::default(), media };
+        let cycles = u64::from(machine.device.burst_cycles);
+        Self { modules: vec![module; banks], sectors, burst: cycles * machine.device.interface_cycle_ps() }
+    }
+
+    fn stats(&self) -> ModuleStats {
+        let mut all = ModuleStats::default();
+        for Module { media: Media { stats, .. }, .. } in &self.modules {
+            all.media_reads += stats.media_reads;
+            all.media_writes += stats.media_writes;
+            all.read_modify_writes += stats.read_modify_writes;
+            all.buffer_hits += stats.buffer_hits;
+            all.merged_writes += stats.merged_writes;
+            all.translation_misses += stats.translation_misses;
+        }
+        all
+    }
+
+    /// Schedules one access of line `number` of `module`; returns its media line, too.
+    fn issue(
+        &mut self,
+        now: Ps,
+        module: u16,
+        number: u64,
+        op: MediaOp,
+        leaves: &mut dyn FnMut(Leaving),
+    ) -> (Issued, u64) {
+        let (line, sector) = (number / self.sectors, (number % self.sectors) as u32);
+        let Module { channel, link, buffer, arriving, media: behind } = &mut self.modules[usize::from(module)];
+        let length = link.as_ref().map_or(self.burst, |link| link.length(op));
+        let end = match op {
+            MediaOp::Read => {
+                let arrives = link.as_mut().map_or(now, |link| link.ask(now, op));
+                let known = buffer.read(arrives, line, sector, behind, leaves) + behind.times.buffer;
+                match link {
+                    Some(link) => link.answer(now, op, known),
+                    None => channel.occupy(now, known, length) + length,
+                }
+            }
+            MediaOp::Write => {
+                let arrives = match link {
+                    Some(link) => link.ask(now, op),
+                    None => channel.occupy(now, now, length) + length,
+                };
+                let accepted = buffer.write(arrives, line, sector, behind, leaves);
+                arriving.after_earlier(now, number, accepted)
+            }
+        };
+        // The host knows of a write that the module has taken by its answer.
+        let done = match (op, link) {
+            (MediaOp::Write, Some(link)) => link.answer(now, op, end),
+            _ => end,
+        };
+        let issued = Issued {
+            command: now,
+            burst: length,
+            data_end: end,
+            done,
+            next: now + length,
+            row_hit: false,
+            stops_write: false,
+        };
+        (issued, line)
     }
 }

@@ -161,7 +161,7 @@ pub struct LitmusSource {
 impl OpSource for LitmusSource {
     fn next_transaction(&mut self, buffer: &mut OpBuffer) -> bool {
         let Some(part) = self.parts.pop_front() else { return false };
-        *buffer = OpBuffer { without_values: buffer.without_values, ..part };
+        *buffer = OpBuffer { without_values: buffer.without_values, access_bytes: buffer.access_bytes, ..part };
         true
     }
 }
