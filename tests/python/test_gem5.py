@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import beside
+import loops
 import pytest
 import rows
 
@@ -98,16 +99,41 @@ def test_gem5_answered_every_row() -> None:
     assert found == [tuple(map(str, row)) for row in rows.rows()]
 
 
+def test_gem5_answered_every_loop() -> None:
+    with loops.LOOPS.open(newline="") as file:
+        _, *found = [tuple(row[:-1]) for row in csv.reader(file, delimiter="\t")]
+    assert found == [tuple(loop) for loop in loops.loops()]
+
+
+_PARTS = {"nvm": "same-binary", "ddr4": "same-binary-ddr4"}
+
+
 def test_the_same_binary_takes_what_the_page_says() -> None:
     """Of the rows whose recordings are here; `beside.py` writes all."""
-    table = pages.part(_PAGE.read_text(), "same-binary")[1]
-    assert table.startswith(beside.HEAD)
     kept = 0
-    for row in beside.answers():
-        traces = [rows.FIGURES.parent / f"{row['structure']}-{row['size']}-{count}.cptrace" for count in (0, 2000)]
+    for row, there in beside.answers().items():
+        traces = [rows.FIGURES.parent / f"{row.structure}-{row.size}-{count}.cptrace" for count in (0, 2000)]
         if all(trace.exists() for trace in traces):
-            line, deviation = beside.shown(row, *traces)
-            assert f"{line}\n" in table
-            assert abs(deviation) < 0.5
+            line, deviations = beside.shown(row, there, traces)
+            assert f"{line}\n" in pages.part(_PAGE.read_text(), _PARTS[row.memory])[1]
+            assert all(abs(deviation) < 0.25 for deviation in deviations.values())
             kept += 1
-    assert kept == 6
+    assert kept == 8
+
+
+@pytest.mark.parametrize("memory", _PARTS)
+def test_the_page_counts_its_deviations(memory: str) -> None:
+    table = pages.part(_PAGE.read_text(), _PARTS[memory])[1]
+    lines = table.removeprefix(beside.HEADS[memory]).splitlines()
+    shown = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("|")]
+    assert [tuple(cells[1:4]) for cells in shown] == [
+        (row.structure, row.size, str(row.cores)) for row in beside.answers() if row.memory == memory
+    ]
+    for name, column in (("O3", 6), ("Timing", 9)):
+        deviations = [float(cells[column].rstrip("%")) / 100 for cells in shown]
+        (summary,) = (line for line in lines if line.startswith(name))
+        mean, largest = (float(found) / 100 for found in re.findall(r"([\d.]+)%", summary)[:2])
+        assert mean == pytest.approx(sum(map(abs, deviations)) / len(deviations), abs=0.001)
+        assert largest == pytest.approx(max(map(abs, deviations)), abs=0.0005)
+        assert summary.endswith(f"; 0 of {len(shown)} rows beyond 25 %.")
+        assert mean < (0.10 if memory == "nvm" else 0.16)

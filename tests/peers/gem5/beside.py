@@ -1,9 +1,9 @@
-"""Replays the program that gem5 ran: writes the part `same-binary` of docs/gem5.md.
+"""Replays what gem5 ran: writes the parts `loops`, `same-binary` and `same-binary-ddr4` of docs/gem5.md.
 
-    PYTHONPATH=tests python tests/peers/gem5/beside.py ./transactions FOLDER
+    PYTHONPATH=tests python tests/peers/gem5/beside.py ./transactions ./loops FOLDER
 
-The program is the one that rows.py had gem5 run. It is recorded into FOLDER, once with all transactions and once with
-none; figures are the difference. Recordings that are there are kept.
+The programs are those that rows.py and loops.py had gem5 run. Each is recorded into FOLDER, once with all it does and
+once with nothing; figures are the difference. Recordings that are there are kept.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
+import loops
 from rows import FIGURES, REGION, TRANSACTIONS
 
 import counterpoint as cp
 import pages
 
 PAGE = pages.ROOT / "docs" / "gem5.md"
-MACHINE = FIGURES.parent / "o3.toml"
-HEAD = (
-    "| structure | bytes | cores | gem5, ns | here, ns | deviation | instructions, gem5 | here | lines read, gem5 "
-    "| here | written, gem5 | here |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
-)
+CPUS = ("o3", "timing")
 PLAIN = "glibc.cpu.hwcaps=" + ",".join(
     f"-{name}"
     for name in (
@@ -34,64 +32,177 @@ PLAIN = "glibc.cpu.hwcaps=" + ",".join(
 )
 """What gem5's processor does not say of itself, so that the C library takes the same functions where it is recorded."""
 
+DDR4 = {
+    "controller.wpq_entries": "128",
+    "module.kind": "none",
+    "device.ranks": "2",
+    "device.row": "8KiB",
+    "device.row_segments": "1",
+    "device.mapping": "row-interleaved",
+    "device.write_recovery": "row-close",
+    **{f"device.t_{name}_ns": "14.16" for name in ("rcd", "cl", "cwd", "rp")},
+    "device.t_ccd_ns": "3.332",
+    "device.t_rtp_ns": "7.5",
+    "device.t_rrd_ns": "3.332",
+    "device.t_faw_ns": "21",
+    "device.t_wtr_ns": "5",
+    "device.t_rtrs_ns": "1.666",
+    "device.t_wp_ns": "0",
+    "device.t_wr_ns": "15",
+}
+"""gem5's DDR4_2400_8x8 instead of its NVM, without bank groups and refresh."""
 
-def recorded(program: str, folder: Path, structure: str, size: str, count: int) -> Path:
-    """The recording of the program with so many transactions."""
-    trace = folder / f"{structure}-{size}-{count}.cptrace"
+SETS = {"nvm": (), "ddr4": tuple(f"{key}={value}" for key, value in DDR4.items())}
+
+
+class Row(NamedTuple):
+    """What runs on a memory, on so many cores."""
+
+    memory: str
+    structure: str
+    size: str
+    cores: int
+
+
+class Counted(NamedTuple):
+    """What a transaction of a core takes."""
+
+    ns: float
+    instructions: float
+    l1_misses: float
+    reads: float
+    writes: float
+
+
+def recorded(program: str, trace: Path, arguments: list[str], **environment: str) -> Path:
+    """The recording of the program with these arguments, whose memory is in a file."""
     if not trace.exists():
         pool = Path("/dev/shm") / f"counterpoint-{os.getpid()}"
-        set_up = {"PMTX_FILE": str(pool), "PMTX_RUN": str(count), "GLIBC_TUNABLES": PLAIN}
-        command = [program, structure, size, str(TRANSACTIONS), str(REGION)]
-        record = [sys.executable, "-m", "counterpoint", "record", "--out", str(trace), "--", *command]
-        subprocess.run(record, env={**os.environ, **set_up}, check=True, capture_output=True)
-        for file in pool.parent.glob(f"{pool.name}.*"):
+        files = {"PMTX_FILE": str(pool), "LOOPS_FILE": str(pool), "GLIBC_TUNABLES": PLAIN, **environment}
+        record = [sys.executable, "-m", "counterpoint", "record", "--out", str(trace), "--", program, *arguments]
+        subprocess.run(record, env={**os.environ, **files}, check=True, capture_output=True)
+        for file in pool.parent.glob(f"{pool.name}*"):
             file.unlink()
     return trace
 
 
-def simulated(trace: Path, cores: int) -> list[float]:
-    """Time, instructions, lines read and lines written, of one core."""
-    (run,) = cp.replay(trace, ["unencrypted"], machine=MACHINE, cores=cores, set=["engine.bytes=false"])
+def transactions(program: str, folder: Path, structure: str, size: str, count: int) -> Path:
+    """The recording of the structure's program with so many transactions."""
+    trace = folder / f"{structure}-{size}-{count}.cptrace"
+    return recorded(program, trace, [structure, size, str(TRANSACTIONS), str(REGION)], PMTX_RUN=str(count))
+
+
+def simulated(trace: Path, cpu: str, memory: str = "nvm", cores: int = 1) -> list[float]:
+    """Time, instructions, misses of the first level, lines read and lines written, of one core."""
+    sets = ["engine.bytes=false", *SETS[memory]]
+    (run,) = cp.replay(trace, ["unencrypted"], machine=f"gem5-{cpu}", cores=cores, set=sets)
     stats = run.stats
-    counted = [stats.instructions, stats.nvm.reads, stats.nvm.writes]
+    counted = [stats.instructions, stats.cache[0].misses, stats.nvm.reads, stats.nvm.writes]
     return [stats.simulated_ns, *(count / cores for count in counted)]
 
 
-def shown(row: dict[str, str], before: Path, after: Path) -> tuple[str, float]:
-    """The row of the page for a row of gem5's figures and the two recordings, and the deviation of the time."""
-    runs = [simulated(trace, int(row["cores"])) for trace in (before, after)]
-    here = [(last - first) / TRANSACTIONS for first, last in zip(*runs, strict=True)]
-    gem5 = {name: float(row[name]) for name in ("ns", "instructions", "reads", "writes", "merged")}
-    there = [gem5["instructions"], gem5["reads"], gem5["writes"] - gem5["merged"]]
-    counts = " | ".join(f"{one:,.1f} | {other:,.1f}" for one, other in zip(there, here[1:], strict=True))
-    deviation = here[0] / gem5["ns"] - 1
-    what = f"| {row['structure']} | {row['size']} | {row['cores']}"
-    return f"{what} | {gem5['ns']:,.0f} | {here[0]:,.0f} | {deviation:+.1%} | {counts} |", deviation
+def here(row: Row, cpu: str, traces: list[Path]) -> Counted:
+    """A transaction here, from recordings with none and with all."""
+    first, last = (simulated(trace, cpu, row.memory, row.cores) for trace in traces)
+    return Counted(*((after - before) / TRANSACTIONS for before, after in zip(first, last, strict=True)))
 
 
-def answers() -> list[dict[str, str]]:
-    """gem5's figures with its O3 core on NVM."""
+def answers() -> dict[Row, dict[str, Counted]]:
+    """What gem5 answered, by processor."""
     with FIGURES.open() as source:
-        rows = list(csv.DictReader(source, delimiter="\t"))
-    return [row for row in rows if (row["cpu"], row["memory"]) == ("o3", "nvm")]
+        found = list(csv.DictReader(source, delimiter="\t"))
+    all_rows: dict[Row, dict[str, Counted]] = {}
+    for one in found:
+        row = Row(one["memory"], one["structure"], one["size"], int(one["cores"]))
+        number = {name: float(one[name]) for name in ("ns", "instructions", "l1_misses", "reads", "writes", "merged")}
+        written = number.pop("writes") - number.pop("merged")
+        all_rows.setdefault(row, {})[one["cpu"]] = Counted(**number, writes=written)
+    return all_rows
 
 
-def table(program: str, folder: Path) -> str:
-    """The rows of the O3 core on NVM, with their mean deviation."""
+def times(there: float, time: float) -> tuple[str, float]:
+    """The cells of two times, and how far the second is from the first."""
+    deviation = time / there - 1
+    return f"{there:,.0f} | {time:,.0f} | {deviation:+.1%}", deviation
+
+
+_TIMES = "O3 in gem5, ns | here | deviation | timing in gem5, ns | here | deviation"
+_COUNTS = " | ".join(f"{name}, gem5 | here" for name in ("instructions", "first-level misses", "lines read", "written"))
+
+
+def head(*columns: str) -> str:
+    """The head of a table."""
+    names = " | ".join(columns)
+    return f"| {names} |\n{'|---' * (names.count('|') + 1)}|\n"
+
+
+HEADS = {
+    "nvm": head("structure", "bytes", "cores", _TIMES, _COUNTS),
+    "ddr4": head("structure", "bytes", "cores", _TIMES),
+}
+LOOPS_HEAD = head("loop", "bytes", "lines in a pass", _TIMES)
+
+
+def shown(row: Row, there: dict[str, Counted], traces: list[Path]) -> tuple[str, dict[str, float]]:
+    """A row of the page, and the deviations of its times."""
+    ours = {cpu: here(row, cpu, traces) for cpu in CPUS}
+    cells, deviations = [row.structure, row.size, str(row.cores)], {}
+    for cpu in CPUS:
+        text, deviations[cpu] = times(there[cpu].ns, ours[cpu].ns)
+        cells.append(text)
+    if row.memory == "nvm":
+        pairs = zip(there["o3"][1:], ours["o3"][1:], strict=True)
+        cells += [f"{one:,.1f} | {other:,.1f}" for one, other in pairs]
+    return f"| {' | '.join(cells)} |", deviations
+
+
+def summary(name: str, deviations: list[float]) -> str:
+    """The mean, and what is far away."""
+    sizes = [abs(one) for one in deviations]
+    beyond = f"{sum(size > 0.25 for size in sizes)} of {len(sizes)} rows beyond 25 %."
+    return f"{name}: mean deviation {sum(sizes) / len(sizes):.1%}, largest {max(sizes):.1%}; {beyond}"
+
+
+def table(memory: str, program: str, folder: Path) -> str:
+    """The rows of a memory."""
     lines, deviations = [], []
-    for row in answers():
-        traces = [recorded(program, folder, row["structure"], row["size"], count) for count in (0, TRANSACTIONS)]
-        line, deviation = shown(row, *traces)
-        lines.append(line)
-        deviations.append(deviation)
-    mean = sum(map(abs, deviations)) / len(deviations)
-    beyond = sum(abs(one) > 0.25 for one in deviations)
-    lines += ["", f"Mean deviation {mean:.1%}; {beyond} of {len(deviations)} rows beyond 25 %."]
-    return HEAD + "\n".join(lines) + "\n"
+    for row, there in answers().items():
+        if row.memory == memory:
+            traces = [transactions(program, folder, row.structure, row.size, count) for count in (0, TRANSACTIONS)]
+            line, found = shown(row, there, traces)
+            lines.append(line)
+            deviations.append(found)
+    names = {"o3": "O3", "timing": "Timing"}
+    sums = [summary(names[cpu], [found[cpu] for found in deviations]) for cpu in CPUS]
+    return HEADS[memory] + "\n".join([*lines, "", *sums]) + "\n"
 
 
-def main(program: str, folder: str) -> None:
-    pages.write(PAGE, "same-binary", table(program, Path(folder)))
+def loops_table(program: str, folder: Path) -> str:
+    """What a pass of each loop takes."""
+    with loops.LOOPS.open() as source:
+        found = [(loops.Loop(*row[:-1]), float(row[-1])) for row in list(csv.reader(source, delimiter="\t"))[1:]]
+    by_cpu: dict[tuple[str, ...], dict[str, float]] = {}
+    for loop, ns in found:
+        by_cpu.setdefault(loop[1:], {})[loop.cpu] = ns
+    lines = []
+    for (kind, passes, size, width, warm), there in by_cpu.items():
+        traces = [
+            recorded(program, folder / f"{kind}-{size}-{width}-{count}.cptrace", [kind, count, size, width, warm])
+            for count in ("0", passes)
+        ]
+        cells = [kind, f"{int(size):,}", width]
+        for cpu in CPUS:
+            before, after = (simulated(trace, cpu)[0] for trace in traces)
+            ours = (after - before) / int(passes)
+            cells.append(f"{there[cpu]:,.1f} | {ours:,.1f} | {ours / there[cpu] - 1:+.1%}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return LOOPS_HEAD + "\n".join(lines) + "\n"
+
+
+def main(program: str, loops_program: str, folder: str) -> None:
+    pages.write(PAGE, "loops", loops_table(loops_program, Path(folder)))
+    pages.write(PAGE, "same-binary", table("nvm", program, Path(folder)))
+    pages.write(PAGE, "same-binary-ddr4", table("ddr4", program, Path(folder)))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ mod engine_build;
 mod faulty_boots;
 mod figures_by_part;
 mod function_length;
+mod gem5;
 mod hardware_log;
 mod hardware_logged_programs;
 mod integrity;
