@@ -137,3 +137,12 @@ def test_the_page_counts_its_deviations(memory: str) -> None:
         assert largest == pytest.approx(max(map(abs, deviations)), abs=0.0005)
         assert summary.endswith(f"; 0 of {len(shown)} rows beyond 25 %.")
         assert mean < (0.10 if memory == "nvm" else 0.16)
+
+
+def test_the_picture_has_a_point_for_each_time() -> None:
+    times = beside.transaction_times()
+    assert len(times) == 2 * len(beside.answers())
+    picture = beside.PICTURE.read_text()
+    assert picture.count('aria-roledescription="point"') == len(times)
+    for machine, gem5, here in times.iter_rows():
+        assert f"transaction in gem5, ns: {gem5:.0f}; here, ns: {here:.0f}; machine: {machine}" in picture

@@ -1,4 +1,4 @@
-"""Replays what gem5 ran: writes the parts `loops`, `same-binary` and `same-binary-ddr4` of docs/gem5.md.
+"""Replays what gem5 ran: writes the parts `loops`, `same-binary` and `same-binary-ddr4` of docs/gem5.md, and its picture.
 
     PYTHONPATH=tests python tests/peers/gem5/beside.py ./transactions ./loops FOLDER
 
@@ -9,19 +9,24 @@ once with nothing; figures are the difference. Recordings that are there are kep
 from __future__ import annotations
 
 import csv
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import altair as alt
 import loops
+import polars as pl
 from rows import FIGURES, REGION, TRANSACTIONS
 
 import counterpoint as cp
 import pages
+from counterpoint.report import charts, colours
 
 PAGE = pages.ROOT / "docs" / "gem5.md"
+PICTURE = PAGE.parent / "img" / "gem5.svg"
 CPUS = ("o3", "timing")
 PLAIN = "glibc.cpu.hwcaps=" + ",".join(
     f"-{name}"
@@ -199,10 +204,43 @@ def loops_table(program: str, folder: Path) -> str:
     return LOOPS_HEAD + "\n".join(lines) + "\n"
 
 
+def transaction_times() -> pl.DataFrame:
+    """The times of the page: of a transaction in gem5 and here, by core and memory."""
+    found = []
+    for memory, part in (("nvm", "same-binary"), ("ddr4", "same-binary-ddr4")):
+        for line in pages.part(PAGE.read_text(), part)[1].removeprefix(HEADS[memory]).splitlines():
+            cells = [cell.strip().replace(",", "") for cell in line.split("|")]
+            if len(cells) > 1:
+                for core, column in (("O3", 4), ("timing", 7)):
+                    name = f"{core}, {memory.upper()}" + (", four cores" if cells[3] == "4" else "")
+                    found.append((name, float(cells[column]), float(cells[column + 1])))
+    return pl.DataFrame(found, schema=("machine", "gem5", "here"), orient="row")
+
+
+def drawn(times: pl.DataFrame) -> str:
+    """The times beside each other, with the lines where they agree and where they differ by 25 %, as SVG."""
+    ends = (times["gem5"].min(), times["gem5"].max())
+    sides = pl.DataFrame({"gem5": [*ends] * 3, "ratio": [0.75, 0.75, 1.0, 1.0, 1.25, 1.25]})
+    sides = sides.with_columns(here=pl.col("gem5") * pl.col("ratio"))
+    scale = alt.Scale(type="log", nice=False, padding=12)
+    x = alt.X("gem5:Q", scale=scale, title="transaction in gem5, ns")
+    y = alt.Y("here:Q", scale=scale, title="here, ns")
+    lines = alt.Chart(sides).mark_line(color=colours.MUTED, strokeDash=[4, 3]).encode(x=x, y=y, detail="ratio:N")
+    names = times["machine"].unique(maintain_order=True).to_list()
+    series = alt.Scale(domain=names, range=list(colours.of_series(names, ()).values()))
+    points = alt.Chart(times).mark_point(size=55, filled=True, opacity=0.8)
+    points = points.encode(x=x, y=y, color=alt.Color("machine:N", scale=series, sort=names, title=None))
+    text = io.StringIO()
+    charts.dress(alt.LayerChart(layer=[lines, points]).properties(width=520, height=420)).save(text, format="svg")
+    # A page may be shown on a dark ground.
+    return text.getvalue().replace(">", f'><rect width="100%" height="100%" fill="{colours.BACKGROUND}"/>', 1) + "\n"
+
+
 def main(program: str, loops_program: str, folder: str) -> None:
     pages.write(PAGE, "loops", loops_table(loops_program, Path(folder)))
     pages.write(PAGE, "same-binary", table("nvm", program, Path(folder)))
     pages.write(PAGE, "same-binary-ddr4", table("ddr4", program, Path(folder)))
+    PICTURE.write_text(drawn(transaction_times()))
 
 
 if __name__ == "__main__":
