@@ -1,4 +1,4 @@
-"""Replays what gem5 ran: writes the parts `loops`, `same-binary` and `same-binary-ddr4` of docs/gem5.md, and its picture.
+"""Replays what gem5 ran: writes docs/gem5.md (`loops`, `same-binary` and `same-binary-ddr4`) and its picture.
 
     PYTHONPATH=tests python tests/peers/gem5/beside.py ./transactions ./loops FOLDER
 
