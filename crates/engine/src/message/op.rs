@@ -193,11 +193,13 @@ impl OpBuffer {
         }
     }
 
-    /// Appends a non-temporal store of `data` to `address`. The bytes must lie in one line.
+    /// Appends non-temporal stores of `data` to `address`, one for each line, whatever an access moves.
     pub fn store_non_temporal(&mut self, address: u64, data: &[u8]) {
         let first = self.bytes.len();
         self.bytes.extend_from_slice(data);
-        self.ops.push(Op::NonTemporalStore { address, length: data.len() as u8, bytes: first as u32 });
+        let parts = accesses(address, data.len(), super::LINE_BYTES as usize);
+        let store = |(address, done, length)| Op::NonTemporalStore { address, length, bytes: (first + done) as u32 };
+        self.ops.extend(parts.map(store));
     }
 
     /// Appends a clwb of every line of `[address, address + length)`.
@@ -284,6 +286,15 @@ mod tests {
         buffer = buffer.another();
         buffer.load_unknown(4, 12);
         assert_eq!(parts(&buffer), [(4, 8, None, false), (12, 4, None, true)]);
+        buffer = buffer.another();
+        buffer.store_non_temporal(32, &data[..24]);
+        buffer.store_non_temporal(32, &[7; 48]);
+        let past_caches = |op: &Op| match *op {
+            Op::NonTemporalStore { address, length, bytes } => (address, length, buffer.slice(bytes, length)[0]),
+            _ => panic!("{op:?}"),
+        };
+        let stores: Vec<_> = buffer.ops.iter().map(past_caches).collect();
+        assert_eq!(stores, [(32, 24, 0), (32, 32, 7), (64, 16, 7)]);
         for without_values in [true, false] {
             buffer = OpBuffer { without_values, ..buffer.another() };
             buffer.load(0, &data[..16], 64, true);
