@@ -68,6 +68,12 @@ impl Bank {
     }
 }
 
+/// The channel of a bank, and its rank in that channel. Consecutive banks are in different channels, then in different banks of a
+/// rank, then in different ranks.
+fn channel_and_rank(channels: u32, banks_per_rank: u32, bank: u32) -> (u32, u32) {
+    (bank % channels, bank / channels / banks_per_rank)
+}
+
 /// The place of a line in the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct MediaPlace {
@@ -206,7 +212,7 @@ impl Device {
     /// The channel of `bank`, and its rank in that channel.
     pub fn channel_and_rank(&self, bank: u16) -> (u32, u32) {
         let bank = u32::from(bank);
-        (bank % self.channels, bank / self.channels / self.banks_per_rank)
+        channel_and_rank(self.channels, self.banks_per_rank, bank)
     }
 
     /// The place of `media`.

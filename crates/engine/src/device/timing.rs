@@ -24,6 +24,7 @@
 //!
 //! Reads may stop a write while its bank programs it (`device.write_interruption`): `interruption.rs` says when.
 
+use super::channel_and_rank;
 use super::interruption::{Interruption, Programming};
 use crate::config::{Device, WriteRecovery};
 use crate::kernel::{Ps, ns_to_ps};
@@ -182,8 +183,7 @@ impl Timing {
         let per_rank = device.banks_per_rank;
         let banks: Vec<Bank> = (0..device.channels * device.ranks * per_rank)
             .map(|bank| {
-                let channel = bank % device.channels;
-                let rank_of_channel = bank / device.channels / per_rank;
+                let (channel, rank_of_channel) = channel_and_rank(device.channels, per_rank, bank);
                 let rank = (channel * device.ranks + rank_of_channel) as u16;
                 Bank { open_row: NO_ROW, column: [0; 2], precharge: 0, rank, channel: channel as u16 }
             })

@@ -195,11 +195,8 @@ impl OpBuffer {
 
     /// Appends non-temporal stores of `data` to `address`, one for each line, whatever an access moves.
     pub fn store_non_temporal(&mut self, address: u64, data: &[u8]) {
-        let first = self.bytes.len();
-        self.bytes.extend_from_slice(data);
-        let parts = accesses(address, data.len(), super::LINE_BYTES as usize);
-        let store = |(address, done, length)| Op::NonTemporalStore { address, length, bytes: (first + done) as u32 };
-        self.ops.extend(parts.map(store));
+        let store = |address, length, bytes| Op::NonTemporalStore { address, length, bytes };
+        self.whole_pieces(address, data, super::LINE_BYTES as usize, store);
     }
 
     /// Appends a clwb of every line of `[address, address + length)`.
@@ -214,19 +211,23 @@ impl OpBuffer {
         }
     }
 
+    /// Appends what instructions of `width` bytes do with `data`, each in parts of what an access moves.
     fn pieces(&mut self, address: u64, data: &[u8], width: usize, make: impl Fn(u64, u8, u32) -> Op) {
+        if width <= self.access_bytes {
+            return self.whole_pieces(address, data, width, make);
+        }
         let first = self.bytes.len();
         self.bytes.extend_from_slice(data);
-        let accesses = accesses(address, data.len(), width);
-        if width <= self.access_bytes {
-            self.ops.extend(accesses.map(|(at, done, length)| make(at, length, (first + done) as u32)));
-        } else {
-            accesses.for_each(|(at, done, length)| {
-                self.in_parts(at, length, |at, within, part| {
-                    make(at, part, (first + done + usize::from(within)) as u32)
-                });
-            });
+        for (at, done, length) in accesses(address, data.len(), width) {
+            self.in_parts(at, length, |at, within, part| make(at, part, (first + done + usize::from(within)) as u32));
         }
+    }
+
+    fn whole_pieces(&mut self, address: u64, data: &[u8], width: usize, make: impl Fn(u64, u8, u32) -> Op) {
+        let first = self.bytes.len();
+        self.bytes.extend_from_slice(data);
+        let piece = |(at, done, length)| make(at, length, (first + done) as u32);
+        self.ops.extend(accesses(address, data.len(), width).map(piece));
     }
 }
 

@@ -2,7 +2,7 @@
 //! queue drains from its high to its low watermark, or to a bank that no read waits for. Within a bank, requests to the
 //! open row go first, but overtake older ones only a limited number of times.
 
-use super::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule, Streaks};
+use super::{BankFree, Candidate, Choice, Conventions, Forwards, Look, Next, Schedule, Streaks};
 use crate::config;
 use crate::controller::queues::wpq::Wpq;
 use crate::message::Issued;
@@ -52,8 +52,7 @@ impl Schedule for Continuous {
             paced: false,
             reads_free_at_issue: false,
             writes_free_at_issue: false,
-            forwards_reads: true,
-            forwards_issued: true,
+            forwards: Forwards::All,
             merges_writes: false,
             tells_reads: false,
             sends_commands: false,

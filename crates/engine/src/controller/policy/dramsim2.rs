@@ -5,7 +5,7 @@
 //! Not modelled: its limit of 16 accesses for each rank that the command queue sees, and that it closes a row which
 //! nobody asks for.
 
-use super::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule, Streaks};
+use super::{BankFree, Candidate, Choice, Conventions, Forwards, Look, Next, Schedule, Streaks};
 use crate::config;
 use crate::message::Issued;
 
@@ -47,8 +47,7 @@ impl Schedule for Dramsim2 {
             paced: false,
             reads_free_at_issue: true,
             writes_free_at_issue: true,
-            forwards_reads: false,
-            forwards_issued: true,
+            forwards: Forwards::None,
             merges_writes: false,
             tells_reads: false,
             sends_commands: false,

@@ -2,7 +2,7 @@
 //! command has been sent. A request that an open row has kept waiting for too long goes first, then the oldest that
 //! finds its row open, then the oldest of all.
 
-use super::{BankFree, Candidate, Choice, Conventions, Look, Next, Streaks};
+use super::{BankFree, Candidate, Choice, Conventions, Forwards, Look, Next, Streaks};
 use crate::config::Machine;
 use crate::kernel::Ps;
 use crate::message::Issued;
@@ -40,8 +40,7 @@ impl FirstReady {
             paced: true,
             reads_free_at_issue: true,
             writes_free_at_issue: true,
-            forwards_reads: false,
-            forwards_issued: true,
+            forwards: Forwards::None,
             merges_writes: false,
             tells_reads: false,
             sends_commands: false,

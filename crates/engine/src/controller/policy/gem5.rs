@@ -4,7 +4,7 @@
 //! and its column command comes after that of the one before: first one that leaves no gap on the bus, then one whose
 //! bank can be prepared before its turn, then one whose row is open, then the bank that is ready first.
 
-use super::{BankFree, Candidate, Choice, Conventions, Look, Next, Schedule};
+use super::{BankFree, Candidate, Choice, Conventions, Forwards, Look, Next, Schedule};
 use crate::config::Machine;
 use crate::kernel::{Ps, ns_to_ps};
 use crate::message::{Issued, MediaOp};
@@ -39,7 +39,7 @@ impl Turns {
         if self.writing && !writes {
             self.turn(false);
         }
-        let enough = self.pressed || look.flushing || look.wpq.is_high() || !look.wpq.is_low();
+        let enough = self.pressed || look.flushing || !look.wpq.is_low();
         if !self.writing && writes && look.reads.waiting().is_empty() && enough {
             self.turn(true);
         }
@@ -72,8 +72,7 @@ pub(super) const CONVENTIONS: Conventions = Conventions {
     paced: true,
     reads_free_at_issue: false,
     writes_free_at_issue: true,
-    forwards_reads: true,
-    forwards_issued: false,
+    forwards: Forwards::Waiting,
     merges_writes: true,
     tells_reads: false,
     sends_commands: false,

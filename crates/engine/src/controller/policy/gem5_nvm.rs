@@ -12,16 +12,13 @@ use crate::message::{Issued, MediaOp};
 #[derive(Clone)]
 pub(super) struct Gem5Nvm {
     turns: Turns,
-    /// When the bus is free for the next burst.
-    next_burst: Ps,
-    /// How long before that an access is chosen: a burst.
-    lead: Ps,
+    /// The last command. The next access is chosen a burst before the bus is free, which is then.
+    last: Ps,
 }
 
 impl Gem5Nvm {
     pub fn new(machine: &Machine) -> Self {
-        let lead = u64::from(machine.device.burst_cycles) * machine.device.interface_cycle_ps();
-        Self { turns: Turns::new(machine), next_burst: 0, lead }
+        Self { turns: Turns::new(machine), last: 0 }
     }
 
     /// The oldest request of its kind that can be served, or else when the first can.
@@ -67,7 +64,7 @@ impl Schedule for Gem5Nvm {
     }
 
     fn turn(&self, now: Ps) -> Ps {
-        now.max(self.next_burst.saturating_sub(self.lead))
+        now.max(self.last)
     }
 
     fn next(&mut self, look: &Look<'_>, _bank: u16) -> Next {
@@ -81,7 +78,7 @@ impl Schedule for Gem5Nvm {
     }
 
     fn issued(&mut self, _choice: &Choice, issued: &Issued) {
-        self.next_burst = issued.command + issued.burst;
+        self.last = issued.command;
         self.turns.issued();
     }
 }

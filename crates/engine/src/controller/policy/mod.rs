@@ -90,10 +90,8 @@ pub(super) struct Conventions {
     pub reads_free_at_issue: bool,
     /// Whether a write gives its entry back when it is issued. Otherwise it does when the bank has its data.
     pub writes_free_at_issue: bool,
-    /// Whether a read is answered from the write pending queue. Otherwise it takes as long as one from its bank.
-    pub forwards_reads: bool,
-    /// Whether it is also answered from a write that has been issued, until the bank has its data.
-    pub forwards_issued: bool,
+    /// Which writes a read is answered from, if the queue has one of its line. Otherwise it takes as long as one from its bank.
+    pub forwards: Forwards,
     /// Whether a write replaces an older one of its line in the queue.
     pub merges_writes: bool,
     /// Whether modules are told of a read, one with each decision, before its data are asked for.
@@ -106,6 +104,16 @@ pub(super) struct Conventions {
     pub shared_queue: bool,
     /// When a bank takes its next request after one.
     pub bank_free: BankFree,
+}
+
+/// Which writes of the write pending queue a read is answered from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Forwards {
+    None,
+    /// Those that have not been issued.
+    Waiting,
+    /// Those whose data the bank does not have.
+    All,
 }
 
 /// When a bank takes its next request.

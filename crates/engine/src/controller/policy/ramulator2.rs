@@ -8,7 +8,7 @@
 //! It writes while writes drain from their high to their low watermark, and while no read waits. A request gives its entry
 //! back when its row is opened, or with its column command if its row is open.
 
-use super::{BankFree, Candidate, Choice, Conventions, Look, Next, RowStep, Schedule};
+use super::{BankFree, Candidate, Choice, Conventions, Forwards, Look, Next, RowStep, Schedule};
 use crate::config::Machine;
 use crate::kernel::Ps;
 use crate::message::{Issued, Location, MediaOp, RowCommand};
@@ -243,8 +243,7 @@ impl Schedule for Ramulator2 {
             paced: true,
             reads_free_at_issue: true,
             writes_free_at_issue: true,
-            forwards_reads: true,
-            forwards_issued: true,
+            forwards: Forwards::All,
             merges_writes: true,
             tells_reads: false,
             sends_commands: true,

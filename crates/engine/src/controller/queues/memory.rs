@@ -4,7 +4,7 @@ use super::super::encryption::writeback::Writebacks;
 use super::super::in_flight::{BankRead, Origin, Read};
 use super::super::interface::Response;
 use super::super::meter::Meter;
-use super::super::policy::Conventions;
+use super::super::policy::Forwards;
 use super::admission::Admission;
 use super::reads::Reads;
 use super::schedule::Banks;
@@ -224,9 +224,12 @@ impl<D: DevicePort, O: Observer + ?Sized> Memory<'_, D, O> {
     /// Reads the line of the read in `slot`: from the write pending queue if it is `queued` there and the policy answers
     /// reads from it, otherwise from its bank.
     pub fn read_data(&mut self, slot: u32, queued: bool) {
-        let Conventions { forwards_reads, forwards_issued, .. } = self.banks.conventions;
-        let line = MediaLine::data(self.reads[slot].line);
-        if queued && forwards_reads && (forwards_issued || self.banks.wpq.superseded(line).is_some()) {
+        let forwards = match self.banks.conventions.forwards {
+            Forwards::None => false,
+            Forwards::Waiting => self.banks.wpq.superseded(MediaLine::data(self.reads[slot].line)).is_some(),
+            Forwards::All => true,
+        };
+        if queued && forwards {
             self.meter.stats.forwarded_reads += 1;
             self.reads[slot].data_at = Some(self.now());
             self.finish_read_if_known(slot);

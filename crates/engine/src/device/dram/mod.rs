@@ -24,6 +24,7 @@
 mod tests;
 mod times;
 
+use super::channel_and_rank;
 use crate::config::Machine;
 use crate::kernel::Ps;
 use crate::message::{Issued, Location, MediaOp, RowCommand};
@@ -100,9 +101,9 @@ impl Dram {
         let (device, groups) = (&machine.device, machine.dram.bank_groups);
         let times = Times::of(machine);
         let bank = |number: u32| {
-            let (channel, of_channel) = (number % device.channels, number / device.channels);
-            let rank = channel * device.ranks + of_channel / device.banks_per_rank;
-            let group = rank * groups + of_channel % device.banks_per_rank % groups;
+            let (channel, of_channel) = channel_and_rank(device.channels, device.banks_per_rank, number);
+            let rank = channel * device.ranks + of_channel;
+            let group = rank * groups + number / device.channels % device.banks_per_rank % groups;
             Bank { open_row: NO_ROW, unused: false, next: Earliest::default(), group, rank, channel: channel as u16 }
         };
         let ranks = (device.channels * device.ranks) as usize;

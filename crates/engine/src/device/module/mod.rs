@@ -36,9 +36,10 @@ mod translation;
 mod unprogrammed;
 
 use super::image::Image;
+use super::timing::Bursts;
 use crate::config::{self, Machine, ModuleKind};
 use crate::kernel::{Ps, ns_to_ps};
-use crate::message::{Issued, LINE_BYTES, LineBytes, MediaLine, MediaOp, PAGE_BYTES};
+use crate::message::{Issued, LINE_BYTES, LINE_WORDS, LineBytes, MediaLine, MediaOp, PAGE_BYTES};
 use buffer::{Buffer, Leaving};
 use link::Link;
 use translation::Translation;
@@ -327,8 +328,7 @@ impl Buffered {
         let buffer = Buffer::new((config.buffer.0 / config.media_line.0) as usize, sectors as u32);
         let link = Link::of(&machine.link);
         let module = Module { channel: Channel::default(), link, buffer, arriving: Arriving::default(), media };
-        let cycles = u64::from(machine.device.burst_cycles);
-        Self { modules: vec![module; banks], sectors, burst: cycles * machine.device.interface_cycle_ps() }
+        Self { modules: vec![module; banks], sectors, burst: Bursts::new(&machine.device).of(LINE_WORDS) }
     }
 
     fn stats(&self) -> ModuleStats {

@@ -13,6 +13,7 @@
 //! - Command buses are not modelled: of the data bus, bursts follow one another without overlap, and keep the turnaround of
 //!   their directions (`device.t_wtr_ns`, `device.t_rtrs_ns`), or of ranks.
 
+use super::super::channel_and_rank;
 use super::super::timing::{Bursts, Durations};
 use super::ModuleStats;
 use super::buffer::Leaving;
@@ -80,12 +81,9 @@ pub(super) struct Banks {
 impl Banks {
     pub fn of(machine: &Machine) -> Self {
         let (module, device) = (&machine.module, &machine.device);
-        let bank = |number: u32| Bank {
-            line: NO_LINE,
-            free: 0,
-            reads: VecDeque::new(),
-            channel: (number % device.channels) as u16,
-            rank: (number / device.channels / device.banks_per_rank) as u16,
+        let bank = |number: u32| {
+            let (channel, rank) = channel_and_rank(device.channels, device.banks_per_rank, number);
+            Bank { line: NO_LINE, free: 0, reads: VecDeque::new(), channel: channel as u16, rank: rank as u16 }
         };
         let most_unfinished = (module.buffer.0 / LINE_BYTES) as usize;
         let channel = Channel { last: None, unfinished: BinaryHeap::with_capacity(most_unfinished) };
