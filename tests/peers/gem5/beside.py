@@ -38,7 +38,6 @@ PLAIN = "glibc.cpu.hwcaps=" + ",".join(
 """What gem5's processor does not say of itself, so that the C library takes the same functions where it is recorded."""
 
 DDR4 = {
-    "controller.wpq_entries": "128",
     "module.kind": "none",
     "device.ranks": "2",
     "device.row": "8KiB",

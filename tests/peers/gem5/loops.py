@@ -8,15 +8,12 @@ Loops whose time is there are not run again.
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
-from rows import FIGURES, HERE
+from rows import FIGURES, ran
 
 LOOPS = FIGURES.parent / "loops.tsv"
 L1, L2, MEMORY = 16 << 10, 256 << 10, 2 << 20
@@ -53,13 +50,7 @@ def loops() -> list[Loop]:
 
 def answered(gem5: str, program: str, loop: Loop) -> float:
     """What a pass takes, in ns."""
-    with tempfile.TemporaryDirectory() as folder:
-        machine = [str(HERE / "machine.py"), "--cpu", loop.cpu, "--mem", "nvm"]
-        run = [gem5, "-q", "-d", folder, *machine, program, *loop[1:]]
-        subprocess.run(run, check=True, capture_output=True)
-        *_, last = (Path(folder) / "stats.txt").read_text().split("Begin Simulation Statistics")
-        (seconds,) = (line.split()[1] for line in last.splitlines() if line.startswith("simSeconds"))
-        return float(seconds) * 1e9 / int(loop.passes)
+    return float(ran(gem5, loop.cpu, "nvm", 1, [program, *loop[1:]])["simSeconds"]) * 1e9 / int(loop.passes)
 
 
 def main(gem5: str, program: str, workers: str = "2") -> None:

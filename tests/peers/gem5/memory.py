@@ -9,7 +9,6 @@ its set-up.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from collections import defaultdict, deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rows import FIGURES, HERE, REGION
+from rows import FIGURES, REGION, ran
 
 FOLDER = FIGURES.parent / "memory"
 PROGRAMS = (
@@ -51,10 +50,8 @@ def answered(gem5: str, program: str, row: tuple[str, int, str, int]) -> None:
     cpu, cores, structure, size = row
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        machine = [str(HERE / "machine.py"), "--cpu", cpu, "--mem", "nvm", "--cores", str(cores)]
-        arguments = [structure, str(size), str(TRANSACTIONS), str(REGION // cores)]
-        run = [gem5, "-q", "-d", folder, *machine, program, *arguments]
-        subprocess.run(run, check=True, capture_output=True, env={**os.environ, "MEMLOG": str(log)})
+        command = [program, structure, str(size), str(TRANSACTIONS), str(REGION // cores)]
+        ran(gem5, cpu, "nvm", cores, command, MEMLOG=str(log))
         text = "\n".join(["\t".join(COLUMNS), *requests(log.read_text())]) + "\n"
     name = f"{cpu}-{structure}-{size}-{cores}.tsv.zst"
     subprocess.run(["zstd", "-q", "-19", "-f", "-o", FOLDER / name], input=text.encode(), check=True)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -42,10 +43,18 @@ def rows() -> list[Row]:
     return found + [Row(cpu, "ddr4", 1, kind, size) for cpu, kind, size in product(cpus, STRUCTURES, (64, 1024))]
 
 
-def figures(text: str, cores: int) -> dict[str, float]:
-    """The figures of a run from its last dump of statistics, of all cores, each for a transaction of one core."""
-    *_, last = text.split("Begin Simulation Statistics")
-    stats = {words[0]: words[1] for line in last.splitlines() if len(words := line.split()) > 1}
+def ran(gem5: str, cpu: str, memory: str, cores: int, command: list[str], **environment: str) -> dict[str, str]:
+    """The statistics of a run of the program in gem5: those of the last dump."""
+    with tempfile.TemporaryDirectory() as folder:
+        machine = [str(HERE / "machine.py"), "--cpu", cpu, "--mem", memory, "--cores", str(cores)]
+        run = [gem5, "-q", "-d", folder, *machine, *command]
+        subprocess.run(run, check=True, capture_output=True, env={**os.environ, **environment})
+        *_, last = (Path(folder) / "stats.txt").read_text().split("Begin Simulation Statistics")
+    return {words[0]: words[1] for line in last.splitlines() if len(words := line.split()) > 1}
+
+
+def figures(stats: dict[str, str], cores: int) -> dict[str, float]:
+    """The figures of a run, of all cores, each for a transaction of one core."""
     cpus = ["system.cpu"] if cores == 1 else [f"system.cpu{number}" for number in range(cores)]
     each = TRANSACTIONS * cores
 
@@ -69,11 +78,8 @@ def figures(text: str, cores: int) -> dict[str, float]:
 
 def answered(gem5: str, program: str, row: Row) -> dict[str, float]:
     """What gem5 says of a row."""
-    with tempfile.TemporaryDirectory() as folder:
-        machine = [str(HERE / "machine.py"), "--cpu", row.cpu, "--mem", row.memory, "--cores", str(row.cores)]
-        arguments = [row.structure, str(row.size), str(TRANSACTIONS), str(REGION)]
-        subprocess.run([gem5, "-q", "-d", folder, *machine, program, *arguments], check=True, capture_output=True)
-        return figures((Path(folder) / "stats.txt").read_text(), row.cores)
+    command = [program, row.structure, str(row.size), str(TRANSACTIONS), str(REGION)]
+    return figures(ran(gem5, row.cpu, row.memory, row.cores, command), row.cores)
 
 
 def written(answers: dict[Row, dict[str, float]]) -> str:
