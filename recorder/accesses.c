@@ -6,15 +6,27 @@
 
 #include "recorder.h"
 
-/* Instructions that the program has executed, up to the last exit from a translated block. */
-ULong executed;
+Done executed;
+
+Done executed_before(const Access* access)
+{
+   return (Done){ executed.instructions + access->before, executed.loads + access->loads, executed.stores + access->stores };
+}
+
+/* Before the system call, which is the last instruction that was counted. */
+static Done before_call(void)
+{
+   Done done = executed;
+   done.instructions--;
+   return done;
+}
 
 /* Steps of a repeated string operation that follow each other within a line are one record, as they are one access of a
    processor. One run of loads and one of stores are open at a time. */
 typedef struct {
    const Access* access;
    UInt thread;
-   ULong completed;
+   Done completed;
    Addr start;
    UInt length;
    UChar bytes[LINE];
@@ -46,9 +58,9 @@ void accesses_settle(void)
 static void step(Run* run, const Access* access, Addr a, SizeT length)
 {
    UInt thread = threads_current();
-   ULong completed = executed + access->before;
+   Done completed = executed_before(access);
    Addr end = run->start + run->length;
-   if (run->length == 0 || run->access->pc != access->pc || run->thread != thread || run->completed != completed || end != a
+   if (run->length == 0 || run->access->pc != access->pc || run->thread != thread || run->completed.instructions != completed.instructions || end != a
        || end % LINE == 0 || run->length + length > LINE) {
       accesses_settle();
       *run = (Run){ .access = access, .thread = thread, .completed = completed, .start = a };
@@ -60,18 +72,18 @@ static void step(Run* run, const Access* access, Addr a, SizeT length)
    run->length += length;
 }
 
-static void one(const Access* access, Addr a, SizeT length)
+static void one(const Access* access, Done completed, Addr a, SizeT length)
 {
    if (access->repeats) {
       step(access->tag == TAG_LOAD ? &loads : &stores, access, a, length);
       return;
    }
-   operation_over(access->tag, threads_current(), executed + access->before, access->pc, a, length);
+   operation_over(access->tag, threads_current(), completed, access->pc, a, length);
    if (access->tag != TAG_LOAD) field_bytes((const UChar*)a, length);
 }
 
 /* The parts of an access that lie in persistent memory. Returns whether there are any. */
-static Bool parts(const Access* access, Addr a)
+static Bool parts(const Access* access, Done completed, Addr a)
 {
    Addr end = a + access->size;
    const Mapping* mapping;
@@ -80,39 +92,58 @@ static Bool parts(const Access* access, Addr a)
       if (a < mapping->base) a = mapping->base;
       Addr stop = end < mapping->end ? end : mapping->end;
       if (access->tag != TAG_LOAD) {
-         sharing_overwrites(a, stop - a, executed + access->before);
+         sharing_overwrites(a, stop - a, completed);
          file_mark_dirty(mapping->file, mapping->offset + (a - mapping->base), stop - a);
       }
       /* Nothing wider than a line is one access of a processor: fxsave and the like. */
-      for (; a < stop; a += LINE) one(access, a, stop - a < LINE ? stop - a : LINE);
+      for (; a < stop; a += LINE) one(access, completed, a, stop - a < LINE ? stop - a : LINE);
       a = stop;
       any = True;
    }
    return any;
 }
 
-VG_REGPARM(2) void access_load(const Access* access, Addr a) { parts(access, a); }
+/* Of other memory, in a line that is not near. What is kept back of its own instruction, which is a repeated one, stays so. */
+static void elsewhere(const Access* access, Done completed, Addr a)
+{
+   Bool load = access->tag == TAG_LOAD;
+   if (!mapping_near(a)) near_add(a, !load);
+   if (!watch_active) return;
+   if (!access->repeats) accesses_settle();
+   operation_other(load ? TAG_OTHER_LOAD : TAG_OTHER_STORE, threads_current(), completed, access->pc, a);
+}
 
-VG_REGPARM(2) void access_store(const Access* access, Addr a) { parts(access, a); }
+/* A load or store that has a record is not counted. */
+static void load_or_store(const Access* access, Addr a)
+{
+   Done completed = executed_before(access);
+   if (access->counted) *(access->tag == TAG_LOAD ? &executed.loads : &executed.stores) -= 1;
+   if (!parts(access, completed, a)) elsewhere(access, completed, a);
+}
+
+VG_REGPARM(2) void access_load(const Access* access, Addr a) { load_or_store(access, a); }
+
+VG_REGPARM(2) void access_store(const Access* access, Addr a) { load_or_store(access, a); }
 
 VG_REGPARM(2) void access_atomic(const Access* access, Addr a)
 {
-   if (!parts(access, a)) operation(TAG_LOCKED, threads_current(), executed + access->before, access->pc);
+   Done completed = executed_before(access);
+   if (watch_active && !parts(access, completed, a)) operation(TAG_LOCKED, threads_current(), completed, access->pc);
 }
 
 /* Of other memory too: it is a flush without use. */
 VG_REGPARM(2) void access_flush(const Access* access, Addr a)
 {
    a &= ~(Addr)(LINE - 1);
-   operation_at(access->tag, threads_current(), executed + access->before, access->pc, a);
+   operation_at(access->tag, threads_current(), executed_before(access), access->pc, a);
 }
 
 VG_REGPARM(1) void access_fence(const Access* access)
 {
-   operation(access->tag, threads_current(), executed + access->before, access->pc);
+   operation(access->tag, threads_current(), executed_before(access), access->pc);
 }
 
-/* The system call is the last instruction that was counted; the program counter is already behind it. */
+/* The program counter is already behind the system call. */
 static Addr kernel_pc(void)
 {
    enum { SYSCALL_LENGTH = 2 };
@@ -121,9 +152,9 @@ static Addr kernel_pc(void)
 
 void kernel_bytes(File* file, ULong offset, Addr a, const UChar* bytes, SizeT length)
 {
-   sharing_overwrites(a, length, executed - 1);
+   sharing_overwrites(a, length, before_call());
    file_mark_dirty(file, offset, length);
-   operation_over(TAG_KERNEL_STORE, threads_current(), executed - 1, kernel_pc(), a, length);
+   operation_over(TAG_KERNEL_STORE, threads_current(), before_call(), kernel_pc(), a, length);
    field_bytes(bytes, length);
    sharing_kernel_wrote(a, length);
 }
@@ -145,13 +176,13 @@ void kernel_store(Addr a, SizeT length)
 
 void kernel_flush(Addr a, SizeT length, Bool at_once)
 {
-   operation_over(TAG_KERNEL_FLUSH, threads_current(), executed - 1, kernel_pc(), a, length);
+   operation_over(TAG_KERNEL_FLUSH, threads_current(), before_call(), kernel_pc(), a, length);
    field_u(at_once);
 }
 
 void kernel_fence(void)
 {
-   if (watch.active || files_any()) operation(TAG_SFENCE, threads_current(), executed - 1, kernel_pc());
+   if (watch_active || files_any()) operation(TAG_SFENCE, threads_current(), before_call(), kernel_pc());
 }
 
 /* The program counter is behind the request. */

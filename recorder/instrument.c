@@ -2,20 +2,20 @@
    Copyright (C) 2026 The Counterpoint developers.
    SPDX-License-Identifier: GPL-2.0-or-later
 
-   Adds to each translated block: counting of its instructions, and calls into accesses.c at its accesses to memory,
-   which are made only if the address lies between the first and the last persistent mapping. Stored bytes are read from
-   memory after the store, as no other thread runs within a block. */
+   Adds to each translated block: counting of its instructions, loads and stores, and calls into accesses.c at its accesses to
+   memory, which are not made if the line is one of those that the thread has accessed lately and nobody watches (near.c).
+   Stored bytes are read from memory after the store, as no other thread runs within a block. */
 
 #include "recorder.h"
 #include "libvex_guest_amd64.h"
 
 typedef struct {
    IRSB* out;
-   IRTemp low, span;          /* the watched range, loaded once: it does not change within a block */
    Instruction instruction;
    Addr pc;                   /* of the instruction; 0 before the first */
    UInt length;
    Int pending;               /* instructions of the block that `executed` does not count yet */
+   Int loads, stores;         /* such loads and stores */
    Bool counted;              /* the current instruction is counted, in `pending` or in `executed` */
 } Block;
 
@@ -37,16 +37,23 @@ static IRExpr* load_word(Block* block, const ULong* from)
 
 /* ---- counting ---- */
 
-static void count(Block* block, IRExpr* more)
+static void count(Block* block, const ULong* total, IRExpr* more)
 {
-   IRExpr* sum = assign(block, Ity_I64, IRExpr_Binop(Iop_Add64, load_word(block, &executed), more));
-   addStmtToIRSB(block->out, IRStmt_Store(Iend_LE, word((HWord)&executed), sum));
+   IRExpr* sum = assign(block, Ity_I64, IRExpr_Binop(Iop_Add64, load_word(block, total), more));
+   addStmtToIRSB(block->out, IRStmt_Store(Iend_LE, word((HWord)total), sum));
+}
+
+static void add_pending(Block* block, const ULong* total, Int* pending)
+{
+   if (*pending != 0) count(block, total, word(*pending));
+   *pending = 0;
 }
 
 static void count_pending(Block* block)
 {
-   if (block->pending != 0) count(block, word(block->pending));
-   block->pending = 0;
+   add_pending(block, &executed.instructions, &block->pending);
+   add_pending(block, &executed.loads, &block->loads);
+   add_pending(block, &executed.stores, &block->stores);
 }
 
 /* A repeated string operation is translated as a loop over itself; it is one instruction, counted when it is left. */
@@ -62,7 +69,7 @@ static void count_at_exit(Block* block, const IRStmt* exit)
 {
    count_pending(block);
    if (!block->counted && exit->Ist.Exit.dst->Ico.U64 != block->pc)
-      count(block, assign(block, Ity_I64, IRExpr_Unop(Iop_1Uto64, exit->Ist.Exit.guard)));
+      count(block, &executed.instructions, assign(block, Ity_I64, IRExpr_Unop(Iop_1Uto64, exit->Ist.Exit.guard)));
 }
 
 static void begin_instruction(Block* block, const IRStmt* mark)
@@ -77,7 +84,7 @@ static void begin_instruction(Block* block, const IRStmt* mark)
 
 /* ---- accesses ---- */
 
-static const Access* describe(Block* block, Tag tag, UInt size)
+static Access* describe(Block* block, Tag tag, UInt size)
 {
    enum { AT_ONCE = 1024 };
    static Access* free;
@@ -87,8 +94,13 @@ static const Access* describe(Block* block, Tag tag, UInt size)
       left = AT_ONCE;
    }
    left--;
-   *free = (Access){ block->pc, block->pending - (block->counted ? 1 : 0), size, tag,
-                       block->instruction.repeats };
+   *free = (Access){ .pc = block->pc,
+                     .before = block->pending - (block->counted ? 1 : 0),
+                     .loads = block->loads,
+                     .stores = block->stores,
+                     .size = size,
+                     .tag = tag,
+                     .repeats = block->instruction.repeats };
    return free++;
 }
 
@@ -101,17 +113,33 @@ static void call(Block* block, IRExpr* guard, const HChar* name, void* helper, c
    addStmtToIRSB(block->out, IRStmt_Dirty(dirty));
 }
 
-/* An address that is watched, or not: `condition` (may be NULL) turned into an address that is not. */
-static IRExpr* only_if(Block* block, IRExpr* condition, IRExpr* address)
+static IRExpr* and(Block* block, IRExpr* value, ULong mask)
 {
-   if (condition == NULL || (condition->tag == Iex_Const && condition->Iex.Const.con->Ico.U1)) return address;
-   return assign(block, Ity_I64, IRExpr_ITE(condition, address, word(0)));
+   return assign(block, Ity_I64, IRExpr_Binop(Iop_And64, value, word(mask)));
 }
 
-static IRExpr* is_watched(Block* block, IRExpr* address)
+/* Whether the line at `address` is not one that the thread has loaded from lately, or stored to if `stored`. */
+static IRExpr* is_far(Block* block, IRExpr* address, Bool stored)
 {
-   IRExpr* distance = assign(block, Ity_I64, IRExpr_Binop(Iop_Sub64, address, IRExpr_RdTmp(block->low)));
-   return assign(block, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, distance, IRExpr_RdTmp(block->span)));
+   enum { TO_OFFSET = 3 };   /* from the address of a line to the offset of a word in `near`, before it is cut */
+   IRExpr* shifted = assign(block, Ity_I64, IRExpr_Binop(Iop_Shr64, address, IRExpr_Const(IRConst_U8(TO_OFFSET))));
+   IRExpr* offset = and(block, shifted, sizeof near - sizeof near[0]);
+   IRExpr* slot = assign(block, Ity_I64, IRExpr_Binop(Iop_Add64, offset, word((HWord)near)));
+   IRExpr* found = assign(block, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, slot));
+   IRExpr* wanted = and(block, address, ~(ULong)(LINE - 1));
+   if (stored) wanted = assign(block, Ity_I64, IRExpr_Binop(Iop_Or64, wanted, word(1)));
+   else found = and(block, found, ~1ULL);
+   return assign(block, Ity_I1, IRExpr_Binop(Iop_CmpNE64, found, wanted));
+}
+
+/* A call of `helper` at an access: if it takes place, and is of a line that is far. Where it may not take place, or is a step of
+   many, or part of a locked operation, it is not counted. */
+static void seen(Block* block, IRExpr* condition, const HChar* name, void* helper, Access* access, IRExpr* address)
+{
+   Bool always = condition == NULL || (condition->tag == Iex_Const && condition->Iex.Const.con->Ico.U1);
+   access->counted = always && !access->repeats;
+   if (access->counted) *(access->tag == TAG_LOAD ? &block->loads : &block->stores) += 1;
+   call(block, always ? is_far(block, address, access->tag != TAG_LOAD) : condition, name, helper, access, address);
 }
 
 static void see(Block* block, SeeAccess how, IRExpr* condition, IRExpr* address, const Access* access)
@@ -121,31 +149,29 @@ static void see(Block* block, SeeAccess how, IRExpr* condition, IRExpr* address,
 
 static void load(Block* block, IRExpr* condition, IRExpr* address, UInt size)
 {
-   const Access* access = describe(block, TAG_LOAD, size);
+   Access* access = describe(block, TAG_LOAD, size);
    see(block, every_access.read, condition, address, access);
    if (block->instruction.kind == LOCKED) return;   /* part of the atomic operation */
-   address = only_if(block, condition, address);
-   call(block, is_watched(block, address), "load", access_load, access, address);
+   seen(block, condition, "load", access_load, access, address);
 }
 
 static IRExpr* is_active(Block* block)
 {
-   return assign(block, Ity_I1, IRExpr_Binop(Iop_CmpNE64, load_word(block, &watch.active), word(0)));
+   return assign(block, Ity_I1, IRExpr_Binop(Iop_CmpNE64, load_word(block, &watch_active), word(0)));
 }
 
 static void store(Block* block, IRExpr* condition, IRExpr* address, UInt size)
 {
-   IRExpr* at = only_if(block, condition, address);
-   const Access* access;
+   Access* access;
    if (block->instruction.kind == LOCKED) {
       access = describe(block, TAG_ATOMIC, size);
-      call(block, is_active(block), "atomic", access_atomic, access, at);
+      call(block, condition != NULL ? condition : is_active(block), "atomic", access_atomic, access, address);
    } else {
       Tag tag = block->instruction.kind == NON_TEMPORAL ? TAG_NT_STORE
                 : is_outside(block->pc)                 ? TAG_CALLED_STORE
                                                         : TAG_STORE;
       access = describe(block, tag, size);
-      call(block, is_watched(block, at), "store", access_store, access, at);
+      seen(block, condition, "store", access_store, access, address);
    }
    see(block, every_access.written, condition, address, access);
 }
@@ -286,8 +312,6 @@ IRSB* instrument(VgCallbackClosure* closure, IRSB* in, const VexGuestLayout* lay
    Block block = { .out = deepCopyIRSBExceptStmts(in) };
    Int i = 0;
    while (i < in->stmts_used && in->stmts[i]->tag != Ist_IMark) addStmtToIRSB(block.out, in->stmts[i++]);
-   block.low = load_word(&block, &watch.low)->Iex.RdTmp.tmp;
-   block.span = load_word(&block, &watch.span)->Iex.RdTmp.tmp;
    if (every_access.read != NULL) end_turn_early(&block);
    for (; i < in->stmts_used; i++)
       if (in->stmts[i]->tag != Ist_NoOp) statement(&block, in->stmts[i]);

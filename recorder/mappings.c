@@ -6,7 +6,7 @@
 
 #include "recorder.h"
 
-struct Watch watch;
+ULong watch_active;
 
 static Mapping* mappings;
 static UInt count, room;
@@ -18,16 +18,7 @@ static UInt code_count, code_room;
 /* The widest access that translated code checks: one that begins before the lowest mapping may reach into it. */
 enum { REACH = 512 };
 
-static void watch_again(void)
-{
-   if (count == 0) {
-      watch.low = watch.span = 0;
-      return;
-   }
-   watch.low = mappings[0].base - REACH;
-   watch.span = mappings[count - 1].end - watch.low;
-   watch.active = 1;
-}
+Bool mapping_near(Addr a) { return mapping_at(a & ~(Addr)(LINE - 1), LINE + REACH) != NULL; }
 
 /* The first mapping that ends after `a`. */
 static UInt first_after(Addr a)
@@ -126,8 +117,7 @@ void mappings_restate(void)
 void mappings_forget(void)
 {
    count = code_count = scratch.count = 0;
-   watch_again();
-   watch.active = 0;
+   watch_active = 0;
 }
 
 static void insert(Mapping mapping)
@@ -140,7 +130,8 @@ static void insert(Mapping mapping)
    VG_(memmove)(mappings + at + 1, mappings + at, (count - at) * sizeof(Mapping));
    mappings[at] = mapping;
    count++;
-   watch_again();
+   watch_active = 1;
+   near_forget();
 }
 
 static void code_remove(Addr base, Addr end)
@@ -194,7 +185,6 @@ void mapping_remove(Addr base, SizeT length, Bool registered_only)
       field_u(from);
       field_u(to - from);
    }
-   watch_again();
 }
 
 void mapping_add(Addr base, SizeT length, File* file, ULong offset, Bool registered)

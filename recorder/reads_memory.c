@@ -7,9 +7,9 @@
 
 #include "reads.h"
 
-struct Watch watch;
+ULong watch_active;
 /* instrument.c counts instructions; nothing here needs their number. */
-ULong executed;
+Done executed;
 
 typedef struct { Addr base, end; Image* image; ULong offset; Bool shared; } Part;
 
@@ -21,9 +21,8 @@ enum { REACH = 512 };
 
 static void watch_again(void)
 {
-   watch.active = count > 0;
-   watch.low = count > 0 ? parts[0].base - REACH : 0;
-   watch.span = count > 0 ? parts[count - 1].end - watch.low : 0;
+   watch_active = count > 0;
+   near_forget();
 }
 
 /* The first part that ends after `a`. */
@@ -115,9 +114,25 @@ static void written_part(const Part* part, ULong offset, ULong length)
    if (part->shared) image_written(part->image, offset, length);
 }
 
-VG_REGPARM(2) void access_load(const Access* access, Addr a) { each(a, access->size, read_part); }
+/* An access of a line from which none reaches an image is not looked at again. */
+static void note_near(Addr a, Bool stored)
+{
+   Addr line = a & ~(Addr)(LINE - 1);
+   UInt at = first_after(line);
+   if (at == count || parts[at].base >= line + LINE + REACH) near_add(a, stored);
+}
 
-VG_REGPARM(2) void access_store(const Access* access, Addr a) { each(a, access->size, written_part); }
+VG_REGPARM(2) void access_load(const Access* access, Addr a)
+{
+   each(a, access->size, read_part);
+   note_near(a, False);
+}
+
+VG_REGPARM(2) void access_store(const Access* access, Addr a)
+{
+   each(a, access->size, written_part);
+   note_near(a, True);
+}
 
 VG_REGPARM(2) void access_atomic(const Access* access, Addr a)
 {

@@ -7,6 +7,7 @@
       instrument.c  marks the accesses of translated code
       accesses.c    sees one at run time and records it, if it meets persistent memory
       mappings.c    knows which memory is persistent, and of which file (files.c) it is
+      near.c        knows which other memory has been accessed lately
       outside.c     which code is not the program's own
       callers.c     who called the code that stores, flushes or fences
       syscalls.c    what the kernel did to mappings and files
@@ -50,8 +51,12 @@ typedef enum {
    TAG_SFENCE, TAG_MFENCE, TAG_KERNEL_STORE, TAG_COUNTER_WRITEBACK, TAG_COUNTER_ATOMIC, TAG_LOCKED,
    TAG_CALLED_STORE, TAG_KERNEL_FLUSH,
    TAG_TX_BEGIN = 0x20, TAG_TX_END, TAG_MARK, TAG_SCRATCH, TAG_LACKS, TAG_FOLLOWS,
+   TAG_OTHER_LOAD, TAG_OTHER_STORE, TAG_NEAR,
    TAG_END = 0x7f
 } Tag;
+
+/* What has been executed so far; loads and stores only of memory that is not persistent, in lines that are near (near.c). */
+typedef struct { ULong instructions, loads, stores; } Done;
 
 /* ---- intervals.c: sets of file offsets, as sorted intervals [start, end) that do not touch ---- */
 
@@ -126,10 +131,12 @@ typedef struct {
    Bool registered;     /* by a client request, not by mmap */
 } Mapping;
 
-/* Read by translated code: an access at `a` can be to persistent memory if a - low < span. */
-extern struct Watch { ULong low, span, active; } watch;
+/* Read by translated code: whether there is or has been persistent memory. */
+extern ULong watch_active;
 
 const Mapping* mapping_at(Addr a, SizeT length);
+/* Whether an access that begins in the line at `a` may meet persistent memory. */
+Bool mapping_near(Addr a);
 Bool mappings_cover(Addr a, SizeT length);
 void mapping_add(Addr base, SizeT length, File* file, ULong offset, Bool registered);
 void mapping_remove(Addr base, SizeT length, Bool registered_only);
@@ -171,13 +178,15 @@ void announce(Tag tag, UInt thread, Addr pc);
 /* Records so far. */
 ULong stream_records(void);
 /* A thread follows what thread `other` has done in so many records, of which some may be kept back still. */
-void follows(UInt thread, ULong completed, UInt other, ULong count);
-/* A record of an operation: with THREAD and CALLERS before it where they are needed, and i and pc. `completed`:
-   instructions that were executed before the operation's own. */
-void operation(Tag tag, UInt thread, ULong completed, Addr pc);
+void follows(UInt thread, Done completed, UInt other, ULong count);
+/* A record of an operation: with THREAD, CALLERS and NEAR before it where they are needed, and i and pc. `completed`: what was
+   executed before the operation's own instruction. */
+void operation(Tag tag, UInt thread, Done completed, Addr pc);
 /* With an address; with an address and a length. */
-void operation_at(Tag tag, UInt thread, ULong completed, Addr pc, Addr a);
-void operation_over(Tag tag, UInt thread, ULong completed, Addr pc, Addr a, SizeT length);
+void operation_at(Tag tag, UInt thread, Done completed, Addr pc, Addr a);
+void operation_over(Tag tag, UInt thread, Done completed, Addr pc, Addr a, SizeT length);
+/* Of other memory: with the number of a line. It may come before what of its own instruction is kept back. */
+void operation_other(Tag tag, UInt thread, Done completed, Addr pc, Addr a);
 
 /* ---- accesses.c ---- */
 
@@ -185,12 +194,17 @@ void operation_over(Tag tag, UInt thread, ULong completed, Addr pc, Addr a, Size
 typedef struct {
    Addr pc;
    Short before;        /* completed instructions that `executed` does not count yet at this place */
+   Short loads, stores; /* and loads and stores before this one */
    UShort size;
    UChar tag;
    Bool repeats;        /* one step of a repeated string operation */
+   Bool counted;        /* as a load or a store, whatever memory it is of */
 } Access;
 
-extern ULong executed;
+/* Up to the last exit from a translated block. */
+extern Done executed;
+/* Before the access. */
+Done executed_before(const Access* access);
 
 /* Records what of a repeated string operation is kept back to be put together. Comes before any other record. */
 void accesses_settle(void);
@@ -210,6 +224,18 @@ void kernel_flush(Addr a, SizeT length, Bool at_once);
 void kernel_fence(void);
 /* What the program says of the counters of a range, which ends within memory, by a client request. */
 void annotated(Tag tag, Addr a, SizeT length);
+
+/* ---- near.c ---- */
+
+/* Lines that the running thread has accessed lately and that nobody needs to see, each where the lowest bits of its number say:
+   its address, plus 1 if it has been stored to. Read by translated code. 4 KiB are less than any first-level cache. */
+enum { NEAR = 64 };
+extern ULong near[NEAR];
+/* How often the lines of all threads have been forgotten. */
+extern UInt near_times_forgotten;
+void near_add(Addr a, Bool stored);
+/* What nobody needs to see has changed. */
+void near_forget(void);
 
 /* ---- written.c ---- */
 
@@ -284,9 +310,9 @@ UInt threads_current(void);
 UInt threads_serial(void);
 /* The number in the stream of one of those; False if the stream has nothing of it. */
 Bool threads_known(UInt serial, UInt* number);
-/* The stream accounts for what a thread had executed when all threads together had `completed` instructions, and for one more
-   if `with_own`. `between`: how many that are without that one. Returns for how many more it accounts now. */
-ULong threads_account(UInt number, ULong completed, Bool with_own, ULong* between);
+/* The stream accounts for what a thread had executed when all threads together had `completed`, and for one more instruction if
+   `with_own`. `between`: how much that is without that one. Returns for how many more instructions it accounts now. */
+ULong threads_account(UInt number, Done completed, Bool with_own, Done* between);
 
 /* ---- sharing.c: threads by their serial numbers ---- */
 
@@ -296,8 +322,8 @@ void sharing_runs(void);
 void sharing_ended(void);
 /* The kernel will set this word to 0 when the thread has ended that is created next. */
 void sharing_creates(Addr end_word);
-/* The running thread, or the kernel for it, is about to store to persistent memory. `completed`: instructions so far. */
-void sharing_overwrites(Addr a, SizeT length, ULong completed);
+/* The running thread, or the kernel for it, is about to store to persistent memory. `completed`: what it has executed so far. */
+void sharing_overwrites(Addr a, SizeT length, Done completed);
 /* The kernel has written to memory for the running thread. */
 void sharing_kernel_wrote(Addr a, SizeT length);
 

@@ -73,7 +73,7 @@ static void make_room(UInt serial)
 }
 
 /* The running thread follows what another has done up to a number of records; `completed`: instructions so far. */
-static void follow(UInt other, ULong records, ULong completed)
+static void follow(UInt other, ULong records, Done completed)
 {
    if (!stream_is_open()) return;
    UInt serial = threads_serial(), number;
@@ -91,7 +91,7 @@ static void follow(UInt other, ULong records, ULong completed)
    if (threads_known(other, &number)) follows(threads_current(), completed, number, records);
 }
 
-static void read(Addr a, SizeT length, ULong completed)
+static void read(Addr a, SizeT length, Done completed)
 {
    for (Addr word = a & ~(Addr)(WORD - 1); word < a + length; word += WORD) {
       Page* page = page_of(word, False);
@@ -103,13 +103,13 @@ static void read(Addr a, SizeT length, ULong completed)
 }
 
 /* The word that holds `a`, if [first, first + length) does not hold all of it. */
-static void part_written(Addr a, Addr first, SizeT length, ULong completed)
+static void part_written(Addr a, Addr first, SizeT length, Done completed)
 {
    Addr word = a & ~(Addr)(WORD - 1);
    if (word < first || word + WORD > first + length) read(word, WORD, completed);
 }
 
-static void wrote(Addr a, SizeT length, ULong completed)
+static void wrote(Addr a, SizeT length, Done completed)
 {
    if (length == 0) return;
    part_written(a, a, length, completed);
@@ -121,16 +121,16 @@ static void wrote(Addr a, SizeT length, ULong completed)
 
 static VG_REGPARM(2) void any_read(const Access* access, Addr a)
 {
-   read(a, access->size, executed + access->before);
+   read(a, access->size, executed_before(access));
 }
 
 static VG_REGPARM(2) void any_written(const Access* access, Addr a)
 {
    if (!access->repeats) accesses_settle();
-   wrote(a, access->size, executed + access->before);
+   wrote(a, access->size, executed_before(access));
 }
 
-void sharing_overwrites(Addr a, SizeT length, ULong completed)
+void sharing_overwrites(Addr a, SizeT length, Done completed)
 {
    if (active) read(a, length, completed);
 }

@@ -15,6 +15,7 @@ static Int output = -1;
 static ULong records, bytes_since_sync;
 static ULong accounted;      /* instructions up to and with the last operation of each thread */
 static Addr last_pc, last_address;
+static ULong last_line;      /* of other memory */
 static UInt last_thread;
 static Bool restating;
 
@@ -139,7 +140,7 @@ static void sync_here(void)
    field_u(before);
    field_u(accounted);
    field_u(last_thread);
-   last_pc = last_address = 0;
+   last_pc = last_address = last_line = 0;
    callers_forget();
    restating = True;
    files_restate();
@@ -201,22 +202,49 @@ void announce(Tag tag, UInt thread, Addr pc)
    callers(pc, most_callers(tag));
 }
 
+/* As much of a count as one NEAR has. */
+static void near_part(ULong* left)
+{
+   enum { NEAR_MAX = 4096 };
+   ULong part = *left < NEAR_MAX ? *left : NEAR_MAX;
+   field_u(part);
+   *left -= part;
+}
+
+/* What the thread has executed since its record before, and its near loads and stores among that. Returns the instructions. */
+static ULong account(UInt thread, Done completed, Bool with_own)
+{
+   Done between;
+   accounted += threads_account(thread, completed, with_own, &between);
+   while (between.loads != 0 || between.stores != 0) {
+      tag_only(TAG_NEAR);
+      near_part(&between.loads);
+      near_part(&between.stores);
+   }
+   return between.instructions;
+}
+
+/* The part that all operations have. */
+static inline UChar* instruction(Tag tag, UInt thread, Done completed, Addr pc)
+{
+   ULong between = account(thread, completed, True);
+   UChar* to = room_for(OPERATION);
+   *to++ = tag;
+   records++;
+   to = number(to, between);
+   to = difference(to, pc - last_pc);
+   last_pc = pc;
+   return to;
+}
+
 /* The beginning of an operation, and where an address and a length of it go. */
-static inline UChar* operation_begun(Tag tag, UInt thread, ULong completed, Addr pc)
+static inline UChar* operation_begun(Tag tag, UInt thread, Done completed, Addr pc)
 {
    by_thread(thread);
    sync_if_due();
    /* What is open has had its callers. */
    if (tag != TAG_LOAD && !accesses_open) callers(pc, most_callers(tag));
-   UChar* to = room_for(OPERATION);
-   *to++ = tag == TAG_STORE ? TAG_CALLED_STORE : tag;
-   records++;
-   ULong between;
-   accounted += threads_account(thread, completed, True, &between);
-   to = number(to, between);
-   to = difference(to, pc - last_pc);
-   last_pc = pc;
-   return to;
+   return instruction(tag == TAG_STORE ? TAG_CALLED_STORE : tag, thread, completed, pc);
 }
 
 static inline UChar* address(UChar* to, Addr a)
@@ -226,31 +254,43 @@ static inline UChar* address(UChar* to, Addr a)
    return to;
 }
 
-void operation(Tag tag, UInt thread, ULong completed, Addr pc)
+void operation(Tag tag, UInt thread, Done completed, Addr pc)
 {
    wrote(operation_begun(tag, thread, completed, pc));
 }
 
-void operation_at(Tag tag, UInt thread, ULong completed, Addr pc, Addr a)
+void operation_at(Tag tag, UInt thread, Done completed, Addr pc, Addr a)
 {
    wrote(address(operation_begun(tag, thread, completed, pc), a));
 }
 
-void operation_over(Tag tag, UInt thread, ULong completed, Addr pc, Addr a, SizeT length)
+void operation_over(Tag tag, UInt thread, Done completed, Addr pc, Addr a, SizeT length)
 {
    wrote(number(address(operation_begun(tag, thread, completed, pc), a), length));
 }
 
+void operation_other(Tag tag, UInt thread, Done completed, Addr pc, Addr a)
+{
+   /* What is kept back is of the same thread and instruction. */
+   if (!accesses_open) {
+      by_thread(thread);
+      sync_if_due();
+   }
+   UChar* to = instruction(tag, thread, completed, pc);
+   ULong line = a / LINE;
+   wrote(difference(to, line - last_line));
+   last_line = line;
+}
+
 ULong stream_records(void) { return records; }
 
-void follows(UInt thread, ULong completed, UInt other, ULong count)
+void follows(UInt thread, Done completed, UInt other, ULong count)
 {
    by_thread(thread);
    sync_if_due();
    /* Nothing is kept back any more. */
-   ULong before = records, between;
+   ULong before = records, between = account(thread, completed, False);
    tag_only(TAG_FOLLOWS);
-   accounted += threads_account(thread, completed, False, &between);
    field_u(between);
    field_u(other);
    field_u(count < before ? count : before);
@@ -260,7 +300,7 @@ void stream_open(Int fd)
 {
    /* Above the descriptors that the program sees and could close. */
    output = VG_(safe_fd)(fd);
-   put("CPTRACE\007", 8);
+   put("CPTRACE\010", 8);
    sync_here();
 }
 
@@ -272,7 +312,7 @@ void stream_end(UInt status)
    ULong before = records;
    tag_only(TAG_END);
    field_u(before);
-   field_u(executed);
+   field_u(executed.instructions);
    field_u(status);
    stream_flush();
    stream_abandon();

@@ -9,9 +9,11 @@
 
 typedef struct {
    UInt number;         /* in the stream, or UNSEEN */
-   ULong others;        /* instructions that other threads have executed, as of when this one runs or last ran */
-   ULong own;           /* its own, when it last stopped running */
-   ULong accounted;     /* its own that the stream has */
+   Done others;         /* what other threads have executed, as of when this one runs or last ran */
+   Done own;            /* its own, when it last stopped running */
+   Done accounted;      /* its own that the stream has */
+   ULong near[NEAR];    /* what was near then, unless all has been forgotten since */
+   UInt forgotten;
 } Thread;
 
 enum { UNSEEN = 0xffffffff };
@@ -44,6 +46,13 @@ static void created(ThreadId parent, ThreadId child)
    if (parent != VG_INVALID_THREADID) sharing_created(by_identifier[parent], by_identifier[child]);
 }
 
+static ULong more(ULong one, ULong other) { return one > other ? one - other : 0; }
+
+static Done without(Done all, Done part)
+{
+   return (Done){ more(all.instructions, part.instructions), more(all.loads, part.loads), more(all.stores, part.stores) };
+}
+
 static Thread* current(void) { return &threads[by_identifier[running]]; }
 
 UInt threads_serial(void) { return by_identifier[running]; }
@@ -52,10 +61,15 @@ void threads_run(ThreadId tid)
 {
    if (tid == VG_INVALID_THREADID || tid == running) return;
    accesses_settle();
-   Thread* before = current();
-   before->own = executed - before->others;
+   Thread* thread = current();
+   thread->own = without(executed, thread->others);
+   thread->forgotten = near_times_forgotten;
+   VG_(memcpy)(thread->near, near, sizeof near);
    running = tid;
-   current()->others = executed - current()->own;
+   thread = current();
+   thread->others = without(executed, thread->own);
+   if (thread->forgotten == near_times_forgotten) VG_(memcpy)(near, thread->near, sizeof near);
+   else VG_(memset)(near, 0, sizeof near);
    sharing_runs();
 }
 
@@ -84,16 +98,18 @@ Bool threads_known(UInt serial, UInt* number)
    return *number != UNSEEN;
 }
 
-ULong threads_account(UInt number, ULong completed, Bool with_own, ULong* between)
+ULong threads_account(UInt number, Done completed, Bool with_own, Done* between)
 {
    Thread* thread = &threads[by_number[number]];
-   ULong own = completed > thread->others ? completed - thread->others : 0;
-   *between = own > thread->accounted ? own - thread->accounted : 0;
-   ULong until = own + (with_own ? 1 : 0);
-   if (until <= thread->accounted) return 0;
-   ULong more = until - thread->accounted;
-   thread->accounted = until;
-   return more;
+   Done* accounted = &thread->accounted;
+   Done own = without(completed, thread->others);
+   *between = without(own, *accounted);
+   own.instructions += with_own ? 1 : 0;
+   ULong now = more(own.instructions, accounted->instructions);
+   accounted->instructions += now;
+   accounted->loads += between->loads;
+   accounted->stores += between->stores;
+   return now;
 }
 
 void threads_init(void)

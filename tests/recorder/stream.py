@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-MAGIC = b"CPTRACE\x07"
+MAGIC = b"CPTRACE\x08"
 SYNC, FILE, MAP, UNMAP, CODE, IMAGE, THREAD, CALLERS, CALLERS_AGAIN = range(0x01, 0x0A)
 LOAD, STORE, NT_STORE, ATOMIC, CLWB, CLFLUSHOPT, CLFLUSH = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
 SFENCE, MFENCE, KERNEL_STORE, TX_BEGIN, TX_END, MARK, SCRATCH, END = 0x17, 0x18, 0x19, 0x20, 0x21, 0x22, 0x23, 0x7F
 LOCKED, CALLED_STORE, KERNEL_FLUSH, LACKS, FOLLOWS = 0x1C, 0x1D, 0x1E, 0x24, 0x25
 COUNTER_WRITEBACK, COUNTER_ATOMIC = 0x1A, 0x1B
+OTHER_LOAD, OTHER_STORE, NEAR = 0x26, 0x27, 0x28
 ANNOTATIONS = (COUNTER_WRITEBACK, COUNTER_ATOMIC)
+OTHERS = (OTHER_LOAD, OTHER_STORE)
 FENCES = (SFENCE, MFENCE, LOCKED)
 STORES = (STORE, CALLED_STORE, NT_STORE, ATOMIC, KERNEL_STORE)
 FLUSHES = (CLWB, CLFLUSHOPT, CLFLUSH, KERNEL_FLUSH)
@@ -61,7 +63,7 @@ class Reader:
         self.records = 0
         self.thread = 0
         self.threads: set[int] = set()
-        self.pc = self.address = 0
+        self.pc = self.address = self.line = 0
         self.callers: tuple[int, ...] = ()
         self.given: list[tuple[int, ...]] = []  # since SYNC
         if source.read(8) != MAGIC:
@@ -118,7 +120,7 @@ class Reader:
             assert record.fields[0] == self.records, "SYNC disagrees about the number of records"
             self.thread = record.thread = record.fields[2]
             self.threads.add(self.thread)
-            self.pc = self.address = 0
+            self.pc = self.address = self.line = 0
             self.callers = ()
             self.given.clear()
         elif tag == FILE:
@@ -172,6 +174,14 @@ class Reader:
             assert 1 <= record.size <= 65536
         elif tag in FENCES:
             self.operation(record, address=False)
+        elif tag in OTHERS:
+            self.operation(record, address=False)
+            self.line = (self.line + self.s()) & WORD
+            assert self.line < WORD // LINE + 1, "a line behind the last"
+            record.fields = (self.line,)
+        elif tag == NEAR:
+            record.fields = (self.u(), self.u())
+            assert any(record.fields), "no accesses"
         elif tag in (TX_BEGIN, TX_END):
             record.fields = (self.u(),)
         elif tag == MARK:
@@ -322,7 +332,7 @@ def replay(source: BinaryIO, keep: Callable[[Record], bool] = lambda record: Fal
         elif tag == END:
             assert record.fields[1] >= result.instructions, "fewer instructions than operations have counted"
             result.instructions, result.status = record.fields[1], record.fields[2]
-        if tag in (LOAD, FOLLOWS) or tag in STORES or tag in FLUSHES or tag in FENCES:
+        if tag in (LOAD, FOLLOWS, *OTHERS) or tag in STORES or tag in FLUSHES or tag in FENCES:
             result.instructions += record.between
             result.threads.add(record.thread)
         if keep(record):

@@ -56,6 +56,9 @@ DDR4 = {
 }
 """gem5's DDR4_2400_8x8 instead of its NVM, without bank groups and refresh."""
 
+WINDOW = "10us"
+"""How often a run counts instructions."""
+
 SETS = {"nvm": (), "ddr4": tuple(f"{key}={value}" for key, value in DDR4.items())}
 
 
@@ -96,19 +99,39 @@ def transactions(program: str, folder: Path, structure: str, size: str, count: i
     return recorded(program, trace, [structure, size, str(TRANSACTIONS), str(REGION)], PMTX_RUN=str(count))
 
 
-def simulated(trace: Path, cpu: str, memory: str = "nvm", cores: int = 1) -> list[float]:
-    """Time, instructions, misses of the first level, lines read and lines written, of one core."""
+def replayed(trace: Path, cpu: str, memory: str = "nvm", cores: int = 1) -> cp.Run:
+    """The recording on the machine, so many times at the same time."""
     sets = ["engine.bytes=false", *SETS[memory]]
-    (run,) = cp.replay(trace, ["unencrypted"], machine=f"gem5-{cpu}", cores=cores, set=sets)
+    return cp.run("unencrypted", trace, machine=f"gem5-{cpu}", cores=cores, set=sets, window=WINDOW)
+
+
+def counted(run: cp.Run) -> list[int]:
+    """Instructions, misses of the first level, lines read and lines written, of all cores."""
     stats = run.stats
-    counted = [stats.instructions, stats.cache[0].misses, stats.nvm.reads, stats.nvm.writes]
-    return [stats.simulated_ns, *(count / cores for count in counted)]
+    return [stats.instructions, stats.cache[0].misses, stats.nvm.reads, stats.nvm.writes]
+
+
+def reached(run: cp.Run, instructions: int) -> float:
+    """When so many instructions were executed, in nanoseconds."""
+    windows = run.windows
+    assert windows is not None
+    for begin, executed in zip(windows.from_ns, windows.instructions, strict=True):
+        if instructions <= executed:
+            return begin + windows.window_ns * instructions / executed
+        instructions -= executed
+    raise ValueError(f"{instructions} instructions more than were executed")
 
 
 def here(row: Row, cpu: str, traces: list[Path]) -> Counted:
-    """A transaction here, from recordings with none and with all."""
-    first, last = (simulated(trace, cpu, row.memory, row.cores) for trace in traces)
-    return Counted(*((after - before) / TRANSACTIONS for before, after in zip(first, last, strict=True)))
+    """A transaction here, from recordings with none and with all.
+
+    The time is that since all cores together had executed what those without transactions execute: several cores
+    that set up in step may take longer or shorter in one run than in the other.
+    """
+    first, last = (replayed(trace, cpu, row.memory, row.cores) for trace in traces)
+    time = (last.stats.simulated_ns - reached(last, first.stats.instructions)) / TRANSACTIONS
+    pairs = zip(counted(first), counted(last), strict=True)
+    return Counted(time, *((after - before) / (TRANSACTIONS * row.cores) for before, after in pairs))
 
 
 def answers() -> dict[Row, dict[str, Counted]]:
@@ -196,7 +219,7 @@ def loops_table(program: str, folder: Path) -> str:
         ]
         cells = [kind, f"{int(size):,}", width]
         for cpu in CPUS:
-            before, after = (simulated(trace, cpu)[0] for trace in traces)
+            before, after = (replayed(trace, cpu).stats.simulated_ns for trace in traces)
             ours = (after - before) / int(passes)
             cells.append(f"{there[cpu]:,.1f} | {ours:,.1f} | {ours / there[cpu] - 1:+.1%}")
         lines.append(f"| {' | '.join(cells)} |")

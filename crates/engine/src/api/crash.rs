@@ -143,7 +143,8 @@ impl Call<'_> {
         reach: Reach,
     ) -> Result<CrashReport, Failure> {
         assembly::validate(config, design)?;
-        let report = self.explore(&Opened::new(config.clone(), design.clone(), self.cancel)?, exploration, reach)?;
+        let run = Opened::to_crash(config.clone(), design.clone(), self.cancel)?;
+        let report = self.explore(&run, exploration, reach)?;
         // The analysis of a verdict needs complete explorations.
         if report.interrupted { Err(Failure::Cancelled) } else { Ok(report) }
     }
@@ -381,7 +382,7 @@ fn open(common: &Common, broken: &Broken, in_order: bool, cancel: &Arc<AtomicBoo
     let (config, design) = common.resolve(&CRASH, &broken.omitted, seeded_fault(broken.fault.as_deref())?)?;
     // The marks that the program had set when power failed are those of the recorded order.
     let config = RunConfig { serial: config.serial || in_order, ..config };
-    let mut run = Opened::new(config, design, cancel)?;
+    let mut run = Opened::to_crash(config, design, cancel)?;
     run.source.omit_annotations(&broken.omit_annotations)?;
     host_memory::check([Needs::of(&run.config, &run.design, Purpose::Crash)].into_iter(), 1)?;
     Ok(run)

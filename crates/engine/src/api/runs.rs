@@ -41,6 +41,13 @@ impl Opened {
         Ok(Self { config, design, source })
     }
 
+    /// Opens the program of a run whose power fails, without what nobody needs after that.
+    pub fn to_crash(config: RunConfig, design: Design, cancel: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        let mut run = Self::new(config, design, cancel)?;
+        run.source.leave_out_others();
+        Ok(run)
+    }
+
     /// Number of transactions over all cores.
     pub fn transactions(&self) -> u64 {
         let per_core = self.config.transactions + self.config.warmup;

@@ -62,7 +62,8 @@ fn recorded(source: &Source, elapsed: Ps) -> Option<Recorded> {
     let Source::Trace(trace, _) = source else { return None };
     let (summary, instances) = (trace.summary(), u64::from(trace.instances()));
     let counts = [summary.fences + summary.deep_syncs, summary.marks].map(|count| count * instances);
-    Some(Recorded::of(counts, ps_to_ns(elapsed), source.assumed(), summary.lacks.clone()))
+    let others = summary.others.map(|others| (others.loads + others.stores) * instances);
+    Some(Recorded::of(counts, others, ps_to_ns(elapsed), source.assumed(), summary.lacks.clone()))
 }
 
 fn report<O: Observer>(

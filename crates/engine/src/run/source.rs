@@ -114,7 +114,7 @@ impl Source {
     pub fn fits(&self, config: &RunConfig, data_capacity: u64) -> Result<(), ConfigError> {
         match self {
             Source::Trace(trace, _) if trace.end() > data_capacity => Err(ConfigError(format!(
-                "trace {}: its files take {} bytes and device.capacity leaves {data_capacity} bytes for data",
+                "trace {}: its files and other memory take {} bytes and device.capacity leaves {data_capacity} bytes for data",
                 config.workload,
                 trace.end()
             ))),
@@ -150,6 +150,14 @@ impl Source {
                 trace.instances()
             ))),
             _ => Ok(()),
+        }
+    }
+
+    /// From now on, a recorded program leaves out what it does to memory that is not persistent: nobody needs it after a
+    /// power failure.
+    pub fn leave_out_others(&mut self) {
+        if let Source::Trace(trace, _) = self {
+            trace.leave_out_others();
         }
     }
 
@@ -218,6 +226,10 @@ impl Source {
             ),
             ProgramForm::Plain => None,
         };
+        let of_others = trace.leaves_out_others().then(|| {
+            "Its accesses of memory that is not persistent are left out; instructions that access nothing stand for them."
+                .to_owned()
+        });
         let threads = trace.summary().threads;
         let of_threads = (threads > 1).then(|| match trace.cores_of_one() {
             1 => format!("Its {threads} threads are taken in the one order that was recorded, as if on one core."),
@@ -229,7 +241,8 @@ impl Source {
         let of_instances = (trace.instances() > 1).then(|| {
             format!("{} instances of the program run at the same time, each on files of its own.", trace.instances())
         });
-        let all: Vec<String> = of_form.map(str::to_owned).into_iter().chain(of_threads).chain(of_instances).collect();
+        let all: Vec<String> =
+            [of_form.map(str::to_owned), of_others, of_threads, of_instances].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join(" "))
     }
 

@@ -129,6 +129,9 @@ pub struct Recorded {
     pub fences: u64,
     /// Number of markers, whatever they say.
     pub marks: u64,
+    /// Number of loads and stores of memory that is not persistent, of all cores; null if the trace does not have them, and
+    /// instructions stand for them.
+    pub other_accesses: Option<u64>,
     /// Simulated time over fences; null without fences.
     pub ns_per_fence: Option<f64>,
     /// Simulated time over markers; null without markers.
@@ -140,16 +143,17 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The figures of a program with so many fences and markers that took `simulated_ns`, and what is to be known of its
+    /// The figures of a program with so many fences, markers and accesses of other memory that took `simulated_ns`, and what is to be known of its
     /// trace.
     pub(crate) fn of(
         [fences, marks]: [u64; 2],
+        other_accesses: Option<u64>,
         simulated_ns: f64,
         assumed: Option<String>,
         lacks: Vec<String>,
     ) -> Self {
         let per = |count: u64| (count > 0).then(|| simulated_ns / count as f64);
-        Self { fences, marks, ns_per_fence: per(fences), ns_per_mark: per(marks), assumed, lacks }
+        Self { fences, marks, other_accesses, ns_per_fence: per(fences), ns_per_mark: per(marks), assumed, lacks }
     }
 }
 

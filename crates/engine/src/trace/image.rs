@@ -107,12 +107,24 @@ impl BaseImage for TraceBase {
 pub(super) struct InstancesBase {
     pub(super) one: TraceBase,
     pub(super) instances: u16,
+    /// Bytes that each has of other memory, which is behind the files of all.
+    pub(super) others: u64,
 }
 
 impl InstancesBase {
     /// Where the second instance begins.
     pub fn stride(&self) -> u64 {
         self.one.end.next_multiple_of(PAGE_BYTES)
+    }
+
+    /// One past the files of all.
+    pub fn files_end(&self) -> u64 {
+        self.stride() * u64::from(self.instances - 1) + self.one.end
+    }
+
+    /// Where other memory begins.
+    pub fn others_begin(&self) -> u64 {
+        self.files_end().next_multiple_of(PAGE_BYTES)
     }
 
     /// The line of the one instance that `line` is a line of.
@@ -136,7 +148,10 @@ impl BaseImage for InstancesBase {
         (0..u64::from(self.instances)).flat_map(of).collect()
     }
     fn end(&self) -> u64 {
-        self.stride() * u64::from(self.instances - 1) + self.one.end
+        match self.others {
+            0 => self.files_end(),
+            size => self.others_begin() + size * u64::from(self.instances),
+        }
     }
 }
 

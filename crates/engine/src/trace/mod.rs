@@ -13,7 +13,9 @@
 //!
 //! A recording is read twice: when it is opened, which checks every record, sizes the files and counts; and by each
 //! program made from it. Neither pass holds more than one record, so a recording may be larger than memory; only the
-//! initial contents of files are kept.
+//! initial contents of files are kept, and which lines of other memory there are.
+//!
+//! Memory that is not persistent (`other_memory`) is recorded without its contents, for the time that its accesses take.
 //!
 //! Checks of a program, which need its threads and addresses as well, read it once, step by step (`steps`). They can name
 //! operations that a program made of the recording leaves out (`omitted`). Which stores are durable then, `pending` says. A locked instruction that fences by chance, in the
@@ -37,6 +39,7 @@ pub mod lines;
 mod mapped_files;
 mod marks;
 mod omitted;
+mod other_memory;
 mod packing;
 pub mod pending;
 mod pmemcheck;
@@ -58,6 +61,7 @@ use crate::message::{BaseImage, CoreId, OpBuffer, OpSource, ProgramForm};
 use image::InstancesBase;
 use image::Pages;
 use input::TraceInput;
+use other_memory::OwnPages;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -66,6 +70,7 @@ use threads::{Instance, Threads};
 pub use image::{EmptyBase, TraceBase};
 pub use marks::Marks;
 pub use omitted::Omitted;
+pub use other_memory::OtherMemory;
 pub use program::{OPS_PER_FILL, TraceProgram};
 #[cfg(feature = "host")]
 pub use recorded::{TraceWritten, write_trace};
@@ -89,6 +94,8 @@ pub struct Trace {
     omitted: Omitted,
     /// Whether one core runs it, in its one order.
     in_order: bool,
+    /// Whether programs access memory that is not persistent.
+    with_others: bool,
     /// How many instances of it run, each on files of its own.
     instances: u16,
 }
@@ -127,6 +134,7 @@ impl Trace {
             sites: None,
             omitted: Omitted::default(),
             in_order: false,
+            with_others: true,
             instances: 1,
         })
     }
@@ -138,7 +146,10 @@ impl Trace {
     pub fn program(&self, form: ProgramForm) -> Result<TraceProgram, ConfigError> {
         let recording = self.source.recording()?;
         let (failure, omitted) = (Arc::clone(&self.failure), self.omitted.begin());
-        Ok(TraceProgram::new(recording, &self.summary, form, failure, self.sites.clone(), omitted))
+        let others = OwnPages { base: self.instances_base().others_begin(), index: 0, instances: 1 };
+        let program = TraceProgram::new(recording, &self.summary, form, failure, self.sites.clone(), omitted);
+        let program = if self.with_others { program } else { program.without_others() };
+        Ok(program.of_instance(Instance { others, ..Instance::default() }))
     }
 
     /// The recording as a program for each core that runs it, from its beginning.
@@ -146,9 +157,12 @@ impl Trace {
     /// # Errors
     /// The file can no longer be opened.
     pub fn programs(&self, form: ProgramForm) -> Result<Vec<TraceProgram>, ConfigError> {
-        let (threads, stride) = (self.cores_of_one(), self.instances_base().stride());
+        let (threads, all) = (self.cores_of_one(), self.instances_base());
+        let (stride, base) = (all.stride(), all.others_begin());
         let of = |core: u64| {
-            let instance = Instance { first: (core - core % threads) as CoreId, offset: core / threads * stride };
+            let index = core / threads;
+            let others = OwnPages { base, index, instances: u64::from(self.instances) };
+            let instance = Instance { first: (index * threads) as CoreId, offset: index * stride, others };
             let program = self.program(form)?.of_instance(instance);
             Ok(if threads == 1 { program } else { program.of_thread(core % threads, Arc::clone(&self.threads)) })
         };
@@ -214,6 +228,7 @@ impl Trace {
             sites: None,
             omitted,
             in_order: self.in_order,
+            with_others: self.with_others,
             instances: self.instances,
         }
     }
@@ -269,18 +284,33 @@ impl Trace {
         if self.of_files { &self.summary.files } else { &[] }
     }
 
-    /// One past the highest device address that the recording's files take, of all instances.
+    /// One past the highest device address that the recording takes, of all instances.
     pub fn end(&self) -> u64 {
         self.instances_base().end()
     }
 
+    /// From now on, programs leave out what they do to memory that is not persistent. Instructions stand for it.
+    pub fn leave_out_others(&mut self) {
+        self.with_others = false;
+    }
+
+    /// Whether programs leave something out so.
+    pub fn leaves_out_others(&self) -> bool {
+        !self.with_others && self.summary.others.is_some_and(|others| others.lines > 0)
+    }
+
     /// The memory that all instances start from. One needs no search for its instance.
     pub fn base_of_all(&self) -> Arc<dyn BaseImage> {
-        if self.instances == 1 { Arc::new(self.base()) } else { Arc::new(self.instances_base()) }
+        if self.instances == 1 {
+            Arc::new(TraceBase { end: self.end(), ..self.base() })
+        } else {
+            Arc::new(self.instances_base())
+        }
     }
 
     fn instances_base(&self) -> InstancesBase {
-        InstancesBase { one: self.base(), instances: self.instances }
+        let others = self.summary.others.filter(|_| self.with_others).map_or(0, |others| others.size);
+        InstancesBase { one: self.base(), instances: self.instances, others }
     }
 
     /// The memory that one instance of the program starts from.

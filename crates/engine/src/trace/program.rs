@@ -19,12 +19,13 @@
 use super::annotated::{self, CounterAtomicLines};
 use super::counter_writebacks::FlushedCounters;
 use super::omitted::Omitting;
+use super::other_memory::{Near, OtherAccesses};
 use super::recording::{Act, AnnotationKind, FlushKind, Recording, StoreWay};
 use super::sites::Sites;
 use super::summary::TraceSummary;
 use super::threads::{Instance, Own, Threads};
 use crate::kernel::ConfigError;
-use crate::message::{COUNTER_WRITEBACK_BYTES, CoreId, LINE_BYTES, NO_SITE, Op, OpBuffer, OpSource, ProgramForm, Site};
+use crate::message::{COUNTER_WRITEBACK_BYTES, LINE_BYTES, NO_SITE, Op, OpBuffer, OpSource, ProgramForm, Site};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
@@ -51,44 +52,24 @@ enum Phase {
 /// Work that must be done before the next act is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Todo {
-    Compute(u64),
+    /// Instructions, and the loads and stores of other memory among them.
+    Compute { instructions: u64, near: Near },
+    /// Load from the line at this address of other memory, or store to it.
+    Other { address: u64, store: bool },
     /// Load the bytes in `[at, end)`.
-    Load {
-        at: u64,
-        end: u64,
-    },
+    Load { at: u64, end: u64 },
     /// Store those of the kept bytes that belong to `[at, end)`.
-    Store {
-        at: u64,
-        end: u64,
-        non_temporal: bool,
-    },
+    Store { at: u64, end: u64, non_temporal: bool },
     /// Flush the lines of `[at, end)`.
-    Flush {
-        at: u64,
-        end: u64,
-        kind: FlushKind,
-    },
+    Flush { at: u64, end: u64, kind: FlushKind },
     /// Write back the counters of the lines of `[at, end)`, as the program asks.
-    WriteBack {
-        at: u64,
-        end: u64,
-    },
+    WriteBack { at: u64, end: u64 },
     /// Fence, after the counters of the flushed lines have been written back. `full`: loads wait for it too.
-    Fence {
-        full: bool,
-    },
-    /// Wait until another core has reported so often.
-    Await {
-        core: CoreId,
-        count: u64,
-    },
-    /// Report.
-    Report,
+    Fence { full: bool },
+    /// An operation that is no instruction: a mark, a report, or to wait for another core's.
+    One(Op),
     /// End the transaction.
     TxEnd,
-    /// Set a mark.
-    Mark,
 }
 
 /// A recording as a program of one core.
@@ -121,6 +102,7 @@ pub struct TraceProgram {
     omitted: Omitting,
     own: Option<Own>,
     instance: Instance,
+    others: OtherAccesses,
 }
 
 impl TraceProgram {
@@ -159,6 +141,7 @@ impl TraceProgram {
             omitted,
             own: None,
             instance: Instance::default(),
+            others: OtherAccesses::default(),
         }
     }
 
@@ -167,6 +150,11 @@ impl TraceProgram {
         self.bases.iter_mut().for_each(|base| *base += instance.offset);
         self.instance = instance;
         self
+    }
+
+    /// The program without its accesses of memory that is not persistent.
+    pub(super) fn without_others(self) -> Self {
+        Self { others: OtherAccesses::left_out(), ..self }
     }
 
     /// The program of one thread, from its beginning.
@@ -201,21 +189,24 @@ impl TraceProgram {
                 continue;
             }
             self.note_site(buffer);
-            let deed = self.recording.next_deed(&mut |_| Ok(()))?;
+            let Some(deed) = self.others.keep(self.recording.next_deed(&mut |_| Ok(()))?) else { continue };
             self.begun = deed.joined;
             if self.sites.is_some() {
                 self.site = self.recording.site();
             }
             self.report(deed.act);
-            if deed.instructions > 0 {
-                self.todo.push_back(Todo::Compute(deed.instructions));
+            if deed.instructions > 0 || deed.near.any() {
+                self.todo.push_back(Todo::Compute { instructions: deed.instructions, near: deed.near });
             }
             if self.own.is_none() && self.recording.mark().is_some() {
-                self.todo.push_back(Todo::Mark);
+                self.todo.push_back(Todo::One(Op::Mark));
             }
             match deed.act {
                 Act::Load { address, size } => self.load(address, size),
                 Act::Store { address, size, way } => self.store(address, size, way),
+                Act::Other { offset, store } => {
+                    self.todo.push_back(Todo::Other { address: self.instance.others.address(offset), store });
+                }
                 Act::Flush { .. } if !self.flushes => {}
                 Act::Flush { address, end, kind } => self.todo.push_back(Todo::Flush { at: address, end, kind }),
                 Act::Fence => self.fence(false),
@@ -263,14 +254,14 @@ impl TraceProgram {
             Act::Over { .. } => u64::MAX,
             _ => self.recording.records() - 1,
         };
-        self.todo.extend((0..own.reports(done)).map(|_| Todo::Report));
+        self.todo.extend((0..own.reports(done)).map(|_| Todo::One(Op::Report)));
     }
 
     /// The thread waits for what it follows of another.
     fn follow(&mut self, thread: u64, records: u64) {
         if let Some(own) = &self.own {
             let (core, count) = own.threads.awaited(thread, records);
-            self.todo.push_back(Todo::Await { core: self.instance.first + core, count });
+            self.todo.push_back(Todo::One(Op::Await { core: self.instance.first + core, count }));
         }
     }
 
@@ -356,13 +347,15 @@ impl TraceProgram {
         let mut todo = todo;
         while buffer.ops.len() < OPS_PER_FILL {
             match &mut todo {
-                Todo::Compute(left) => {
-                    let instructions = (*left).min(u64::from(u32::MAX));
-                    buffer.ops.push(Op::Compute { instructions: instructions as u32 });
-                    *left -= instructions;
-                    if *left == 0 {
+                Todo::Compute { instructions, near } => {
+                    if self.others.compute(instructions, near, buffer) {
                         return Ok(None);
                     }
+                }
+                Todo::Other { address, store } => {
+                    self.count_operation(buffer);
+                    self.others.access(*address, *store, buffer);
+                    return Ok(None);
                 }
                 Todo::Load { at, end } => {
                     let (device, length) = self.piece(*at, *end)?;
@@ -403,16 +396,8 @@ impl TraceProgram {
                     self.counters.leave();
                     return Ok(Some(todo));
                 }
-                Todo::Mark => {
-                    buffer.ops.push(Op::Mark);
-                    return Ok(None);
-                }
-                Todo::Await { core, count } => {
-                    buffer.ops.push(Op::Await { core: *core, count: *count });
-                    return Ok(None);
-                }
-                Todo::Report => {
-                    buffer.ops.push(Op::Report);
+                Todo::One(op) => {
+                    buffer.ops.push(*op);
                     return Ok(None);
                 }
                 Todo::TxEnd => return Ok(Some(todo)),

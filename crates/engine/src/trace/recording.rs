@@ -3,6 +3,7 @@
 
 use super::lacks::Lack;
 use super::mapped_files::{Place, RegisteredFile};
+use super::other_memory::{Near, OtherMemory};
 use super::sites::Sites;
 use crate::kernel::ConfigError;
 use crate::message::{NO_SITE, Site};
@@ -12,11 +13,13 @@ use std::ops::Range;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expected(pub &'static str);
 
-/// The next act of the program, and the instructions without memory operands that it executed before. Addresses are
+/// The next act of the program, and the instructions that it executed before, which are no acts. Addresses are
 /// virtual; [`Recording::place`] maps them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Deed {
     pub instructions: u64,
+    /// Of them, the loads and stores of other memory, in lines that the thread has accessed lately.
+    pub near: Near,
     pub act: Act,
     /// Whether the act is one of the instruction that did the act before: it has several operands in memory.
     pub joined: bool,
@@ -24,7 +27,7 @@ pub(super) struct Deed {
 
 impl From<Act> for Deed {
     fn from(act: Act) -> Self {
-        Deed { instructions: 0, act, joined: false }
+        Deed { instructions: 0, near: Near::default(), act, joined: false }
     }
 }
 
@@ -63,6 +66,8 @@ pub(super) enum Act {
     Annotation { address: u64, end: u64, kind: AnnotationKind },
     /// The thread follows what `thread` did in the first `records` records: it knows of it.
     Follows { thread: u64, records: u64 },
+    /// A load or store of the line at this offset of other memory, which the thread has not accessed lately.
+    Other { offset: u64, store: bool },
     /// No act: only the instructions count.
     Nothing,
     /// The recording has ended.
@@ -165,6 +170,8 @@ pub(super) struct Totals {
     pub marks: u64,
     /// Exit status of the program.
     pub status: Option<u64>,
+    /// Lines and size of other memory, if the format has its accesses.
+    pub others: Option<OtherMemory>,
 }
 
 /// A recorded program, read from its beginning to its end, one record held at a time.

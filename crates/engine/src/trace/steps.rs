@@ -293,7 +293,7 @@ impl Steps {
                 }
             }
             Act::Annotation { address, end, kind } => self.annotation(address, end, kind, visit),
-            Act::Load { .. } | Act::Follows { .. } | Act::Over { .. } => {}
+            Act::Load { .. } | Act::Other { .. } | Act::Follows { .. } | Act::Over { .. } => {}
         }
     }
 
@@ -331,7 +331,8 @@ impl Steps {
     /// Whether an act shows that the program goes on with persistent memory.
     fn goes_on(&mut self, act: Act) -> bool {
         match act {
-            Act::Locked | Act::Load { .. } | Act::Follows { .. } | Act::Scratch { .. } | Act::Over { .. } => false,
+            Act::Locked | Act::Load { .. } | Act::Other { .. } => false,
+            Act::Follows { .. } | Act::Scratch { .. } | Act::Over { .. } => false,
             Act::Flush { address, end, .. } | Act::Annotation { address, end, .. } => {
                 self.recording.first_placed(address, end).is_some()
             }

@@ -3,7 +3,8 @@
 use super::image::{Images, Pages};
 use super::lacks::sentences;
 use super::mapped_files::{EXTENT_MAX, RegisteredFile};
-use super::recording::{Act, Populated, Recording};
+use super::other_memory::{Near, OtherMemory};
+use super::recording::{Act, Deed, Populated, Recording};
 use super::threads::Threads;
 use crate::kernel::ConfigError;
 use crate::message::{LINE_BYTES, Line, LineBytes, PAGE_BYTES};
@@ -52,6 +53,8 @@ pub struct TraceSummary {
     pub follows: Option<u64>,
     /// The files, in the order of their first registration.
     pub files: Vec<TraceFile>,
+    /// What it has of memory that is not persistent, if the format has its accesses.
+    pub others: Option<OtherMemory>,
     /// One past the highest device address of any file.
     pub end: u64,
     /// Exit status of the program, if it is recorded.
@@ -117,13 +120,15 @@ pub(super) struct Tally {
     begun: bool,
     follows: u64,
     threads: Threads,
+    others: OtherMemory,
 }
 
 impl Tally {
-    /// Counts `act`, which `recording` has returned last.
-    pub fn count(&mut self, act: Act, recording: &mut dyn Recording) {
+    /// Counts `deed`, which `recording` has returned last.
+    pub fn count(&mut self, deed: Deed, recording: &mut dyn Recording) {
+        self.others.count(deed.near);
         let summary = &mut self.summary;
-        match act {
+        match deed.act {
             Act::Load { size, .. } => {
                 summary.loads += 1;
                 summary.load_bytes += u64::from(size);
@@ -150,6 +155,9 @@ impl Tally {
                 summary.lines_flushed = summary.lines_flushed.saturating_add(lines);
             }
             Act::Annotation { .. } => summary.annotations += 1,
+            Act::Other { store, .. } => {
+                self.others.count(Near { loads: u64::from(!store), stores: u64::from(store) });
+            }
             Act::TxBegin => self.begun = true,
             Act::TxEnd => self.told += 1,
             Act::Transactional | Act::Scratch { .. } | Act::Nothing => {}
@@ -177,6 +185,7 @@ impl Tally {
             threads: totals.threads,
             marks: totals.marks,
             status: totals.status,
+            others: totals.others.map(|OtherMemory { lines, size, .. }| OtherMemory { lines, size, ..self.others }),
             transactions: if self.begun { self.told } else { self.marked },
             transactions_told: self.begun,
             lacks: sentences(&recording.lacks(cut_off)),
@@ -198,7 +207,7 @@ pub(super) fn summarise(
         if let Act::Over { cut_off } = deed.act {
             break cut_off;
         }
-        tally.count(deed.act, recording);
+        tally.count(deed, recording);
     };
     let (mut summary, threads) = tally.finish(recording, cut_off);
     if cut_off {

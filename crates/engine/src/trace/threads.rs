@@ -5,6 +5,7 @@
 //! could as well have run at the same time. So each thread reports at the points that others follow, and these wait for it.
 //! All that a thread waits for comes before it in the recording, so that no two can wait for each other.
 
+use super::other_memory::OwnPages;
 use crate::message::CoreId;
 use std::sync::Arc;
 
@@ -97,4 +98,6 @@ pub(super) struct Instance {
     pub first: CoreId,
     /// Where its files begin on the device.
     pub offset: u64,
+    /// Where its other memory is.
+    pub others: OwnPages,
 }

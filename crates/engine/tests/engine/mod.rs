@@ -51,6 +51,7 @@ mod power;
 mod prove;
 mod px86;
 mod ramulator;
+mod recorded_others;
 mod recorded_threads;
 mod session;
 mod shared_circuits;

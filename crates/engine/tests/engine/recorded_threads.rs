@@ -2,6 +2,7 @@
 
 use super::common::expected::all_that_hold;
 use super::common::judge::{assert_holds, count, needs_modules, refusal, run};
+use super::common::streams::number;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{BaseImage, CachePort, CoreId, Line, LineBytes, Observer, Op, OpBuffer, OpSource};
@@ -23,17 +24,6 @@ enum Act {
     Store(u64, u64),
     Clwb(u64),
     Fence,
-}
-
-/// A number of a record.
-fn number(mut value: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value > 127 {
-        bytes.push(value as u8 | 128);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-    bytes
 }
 
 /// A stream of version 7 with a file of one page, by the description of the format.

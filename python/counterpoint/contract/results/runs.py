@@ -395,6 +395,8 @@ class Recorded(behaviour.Recorded):
     Attributes:
         fences: number of fences and deep syncs of all cores, without the fences of locked operations.
         marks: number of markers, whatever they say.
+        other_accesses: number of loads and stores of memory that is not persistent, of all cores; None if the trace
+            does not have them, and instructions stand for them.
         ns_per_fence: simulated time over fences; None without fences.
         ns_per_mark: simulated time over markers; None without markers.
         assumed: what was assumed of the program that its trace does not say; None if nothing was.
@@ -403,6 +405,7 @@ class Recorded(behaviour.Recorded):
 
     fences: int
     marks: int
+    other_accesses: int | None
     ns_per_fence: float | None
     ns_per_mark: float | None
     assumed: str | None

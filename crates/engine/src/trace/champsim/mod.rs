@@ -162,7 +162,7 @@ impl Recording for Walk {
             if let Some(cut_off) = self.over {
                 let instructions = std::mem::take(&mut self.waiting);
                 let act = if instructions > 0 { Act::Nothing } else { Act::Over { cut_off } };
-                return Ok(Deed { instructions, act, joined: false });
+                return Ok(Deed { instructions, ..act.into() });
             }
             self.over = self.read()?;
             if self.acts.is_empty() && self.over.is_none() {
@@ -176,7 +176,7 @@ impl Recording for Walk {
             self.stored = value(address, self.stores).to_le_bytes();
             self.stores += 1;
         }
-        Ok(Deed { instructions, act, joined })
+        Ok(Deed { instructions, joined, ..act.into() })
     }
     fn bytes(&self) -> &[u8] {
         &self.stored

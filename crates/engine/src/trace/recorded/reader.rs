@@ -259,7 +259,12 @@ fn check(record: &Record<'_>, state: &mut State, records: &mut u64, instructions
             *state = State::Ended { records: said, instructions: counted, status };
             return Ok(());
         }
-        (_, Record::Access { instructions: more, .. } | Record::Fence { instructions: more, .. }) => {
+        (
+            _,
+            Record::Access { instructions: more, .. }
+            | Record::Fence { instructions: more, .. }
+            | Record::Other { instructions: more, .. },
+        ) => {
             // A store of the kernel is part of a system call's instruction.
             *instructions = some(instructions.saturating_add(*more))?;
         }

@@ -1,13 +1,15 @@
 //! One record of a recorded trace (docs/trace-format.md describes the format).
 
+use super::super::other_memory::Near;
 use super::super::recording::{AnnotationKind, Expected, FlushKind, Scratch};
 use super::varint::{Fields, Problem};
 
 /// The first bytes of a stream, without the version, which follows.
 pub const MAGIC: [u8; 7] = *b"CPTRACE";
 /// The versions: the second has SCRATCH, the third COUNTER_WRITEBACK and COUNTER_ATOMIC, the fourth LOCKED and LACKS, the
-/// fifth CALLED_STORE, the sixth KERNEL_FLUSH and files that stand for the sizes of others, the seventh FOLLOWS.
-pub const VERSIONS: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
+/// fifth CALLED_STORE, the sixth KERNEL_FLUSH and files that stand for the sizes of others, the seventh FOLLOWS, the eighth
+/// OTHER_LOAD, OTHER_STORE and NEAR.
+pub const VERSIONS: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 /// The exit status in END if the stream had none: no program exits with it.
 pub const STATUS_UNKNOWN: u64 = 256;
 /// The most bytes that IMAGE and KERNEL_STORE carry.
@@ -16,10 +18,15 @@ pub const DATA_BYTES_MAX: usize = 1 << 16;
 pub const TEXT_BYTES_MAX: usize = 4096;
 /// The most bytes that one instruction loads or stores in a record.
 pub const ACCESS_BYTES_MAX: usize = 64;
+/// The most loads, and the most stores, that one NEAR counts.
+pub const NEAR_MAX: u64 = 1 << 12;
 /// The most callers that are recorded for a program counter.
 pub const CALLERS_MAX: usize = 16;
 /// The most bytes of a record: a tag, no more than five numbers, and the longest data, which callers never are.
 pub const RECORD_BYTES_MAX: usize = 1 + 5 * 10 + DATA_BYTES_MAX;
+
+/// One past the highest number of a line.
+const LINES_END: u64 = 1 << 58;
 
 /// The most bytes of a record without paths, images and other long data: a tag, a count, and the callers.
 const SHORT_BYTES_MAX: usize = 1 + 10 + 10 * CALLERS_MAX;
@@ -28,9 +35,9 @@ const _: () = assert!(1 + 4 * 10 + ACCESS_BYTES_MAX <= SHORT_BYTES_MAX);
 /// The most bytes of the record that `bytes` begins with.
 pub(super) fn longest(bytes: &[u8]) -> usize {
     match bytes.first() {
-        Some(&(0x07..=0x18 | TAG_LOCKED | TAG_CALLED_STORE | TAG_KERNEL_FLUSH | 0x20 | 0x21 | TAG_FOLLOWS)) => {
-            SHORT_BYTES_MAX
-        }
+        Some(
+            &(0x07..=0x18 | TAG_LOCKED | TAG_CALLED_STORE | TAG_KERNEL_FLUSH | 0x20 | 0x21 | TAG_FOLLOWS..=TAG_NEAR),
+        ) => SHORT_BYTES_MAX,
         _ => RECORD_BYTES_MAX,
     }
 }
@@ -45,8 +52,11 @@ const TAG_KERNEL_FLUSH: u8 = 0x1e;
 const TAG_SCRATCH: u8 = 0x23;
 const TAG_LACKS: u8 = 0x24;
 const TAG_FOLLOWS: u8 = 0x25;
+const TAG_OTHER_LOAD: u8 = 0x26;
+const TAG_OTHER_STORE: u8 = 0x27;
+const TAG_NEAR: u8 = 0x28;
 
-pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1e, 0x20 to 0x25 or 0x7f)");
+pub(super) const TAG: Expected = Expected("a record's tag (0x01 to 0x09, 0x10 to 0x1e, 0x20 to 0x28 or 0x7f)");
 const SCRATCH: Expected = Expected("0 (stored so far), 1 (from here on) or 2 (no more)");
 const LACKS: Expected = Expected(
     "0 (other processes), 1 (a program by exec), 2 (no exec after all), 3 (transfers of the kernel), 4 (a new name) or 5 (a file that is written)",
@@ -55,6 +65,8 @@ const HOW: Expected = Expected("0 (by the next fence) or 1 (at once)");
 const RANGE: Expected = Expected("a range of 1 to 65536 bytes");
 const SIZE: Expected = Expected("an access of 1 to 64 bytes");
 const CALLERS: Expected = Expected("at most 16 callers");
+const LINE: Expected = Expected("the number of a line below 2^58");
+const NEAR: Expected = Expected("at most 4096 loads and 4096 stores, and at least one of them");
 const DATA: Expected = Expected("at most 65536 bytes");
 const TEXT: Expected = Expected("a path or marker of at most 4096 bytes");
 
@@ -69,6 +81,7 @@ impl Record<'_> {
             Record::Fence { kind: FenceKind::Locked, .. } | Record::Lacks { .. } => VERSIONS[3],
             Record::Access { access: Access::CalledStore(_), .. } => VERSIONS[4],
             Record::Follows { .. } => VERSIONS[6],
+            Record::Other { .. } | Record::Near(_) => VERSIONS[7],
             _ => VERSIONS[0],
         }
     }
@@ -111,6 +124,10 @@ pub enum Record<'a> {
     Lacks { what: Lacks, text: &'a [u8] },
     /// The thread follows what `thread` did in the first `records` records.
     Follows { instructions: u64, thread: u64, records: u64 },
+    /// A load or store of memory that is not persistent, by the number of its line.
+    Other { instructions: u64, pc: u64, line: u64, store: bool },
+    /// So many of these are of lines that the thread has accessed lately, in the instructions that the next record counts.
+    Near(Near),
     /// Totals before this record, and the exit status.
     End { records: u64, instructions: u64, status: u64 },
 }
@@ -191,6 +208,8 @@ pub enum Access<'a> {
 pub(super) struct Last {
     pub address: u64,
     pub pc: u64,
+    /// Of memory that is not persistent.
+    pub line: u64,
 }
 
 /// The record at the start of `bytes`, its length, and the base values of the next one's differences.
@@ -224,20 +243,7 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
         0x07 => Record::Thread { thread: fields.unsigned()? },
         0x08 => Record::Callers(callers(bytes, &mut fields)?),
         0x09 => Record::CallersAgain { number: fields.unsigned()? },
-        tag @ 0x10..=TAG_KERNEL_FLUSH => {
-            let instructions = fields.unsigned()?;
-            last.pc = last.pc.wrapping_add_signed(fields.signed()?);
-            match tag {
-                0x17 => Record::Fence { instructions, pc: last.pc, kind: FenceKind::Sfence },
-                0x18 => Record::Fence { instructions, pc: last.pc, kind: FenceKind::Mfence },
-                TAG_LOCKED => Record::Fence { instructions, pc: last.pc, kind: FenceKind::Locked },
-                _ => {
-                    last.address = last.address.wrapping_add_signed(fields.signed()?);
-                    let access = access(tag, &mut fields)?;
-                    Record::Access { instructions, pc: last.pc, address: last.address, access }
-                }
-            }
-        }
+        tag @ (0x10..=TAG_KERNEL_FLUSH | TAG_OTHER_LOAD | TAG_OTHER_STORE) => operation(tag, &mut fields, &mut last)?,
         0x20 => Record::TxBegin { kind: fields.unsigned()? },
         0x21 => Record::TxEnd { kind: fields.unsigned()? },
         0x22 => Record::Mark { text: fields.bytes(TEXT_BYTES_MAX as u64, TEXT)? },
@@ -257,12 +263,41 @@ pub(super) fn parse(bytes: &[u8], last: Last) -> Result<(Record<'_>, usize, Last
             thread: fields.unsigned()?,
             records: fields.unsigned()?,
         },
+        TAG_NEAR => Record::Near(near(&mut fields)?),
         TAG_END => {
             Record::End { records: fields.unsigned()?, instructions: fields.unsigned()?, status: fields.unsigned()? }
         }
         _ => return Err(TAG.into()),
     };
     Ok((record, fields.taken(), last))
+}
+
+/// A record of an instruction.
+fn operation<'a>(tag: u8, fields: &mut Fields<'a>, last: &mut Last) -> Result<Record<'a>, Problem> {
+    let instructions = fields.unsigned()?;
+    last.pc = last.pc.wrapping_add_signed(fields.signed()?);
+    let pc = last.pc;
+    Ok(match tag {
+        0x17 => Record::Fence { instructions, pc, kind: FenceKind::Sfence },
+        0x18 => Record::Fence { instructions, pc, kind: FenceKind::Mfence },
+        TAG_LOCKED => Record::Fence { instructions, pc, kind: FenceKind::Locked },
+        TAG_OTHER_LOAD | TAG_OTHER_STORE => {
+            last.line = last.line.wrapping_add_signed(fields.signed()?);
+            if last.line >= LINES_END {
+                return Err(LINE.into());
+            }
+            Record::Other { instructions, pc, line: last.line, store: tag == TAG_OTHER_STORE }
+        }
+        _ => {
+            last.address = last.address.wrapping_add_signed(fields.signed()?);
+            Record::Access { instructions, pc, address: last.address, access: access(tag, fields)? }
+        }
+    })
+}
+
+fn near(fields: &mut Fields<'_>) -> Result<Near, Problem> {
+    let near = Near { loads: fields.unsigned()?, stores: fields.unsigned()? };
+    if near.loads > NEAR_MAX || near.stores > NEAR_MAX || !near.any() { Err(NEAR.into()) } else { Ok(near) }
 }
 
 /// The one of `all` that a number stands for.

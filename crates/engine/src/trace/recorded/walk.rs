@@ -4,6 +4,7 @@
 use super::super::lacks::Lack;
 use super::super::mapped_files::{EXTENT_MAX, FILES_MAX, Mappings, Place, RegisteredFile};
 use super::super::marks;
+use super::super::other_memory::{Near, OtherMemory, OtherPages};
 use super::super::recording::{Act, Deed, Expected, Populated, Recording, StoreWay, TakeImage, Totals};
 use super::super::sites::{CALLERS_NUMBERED, SiteFinder, Sites};
 use super::reader::{RecordReader, Step, stored};
@@ -16,6 +17,8 @@ use std::io::Read;
 const TELLS_LACKS: u8 = VERSIONS[3];
 /// The first that says which thread follows which.
 const TELLS_FOLLOWS: u8 = VERSIONS[6];
+/// The first that has accesses of memory that is not persistent.
+const TELLS_OTHERS: u8 = VERSIONS[7];
 /// The most threads of a program.
 pub const THREADS_MAX: u64 = 1 << 16;
 
@@ -26,6 +29,7 @@ const IMAGE: Expected = Expected("an image within the first 2^48 bytes of a file
 const THREAD: Expected = Expected("a thread number below 65536");
 const FOLLOWED: Expected = Expected("the number of another thread that has been running");
 const CALLERS_NUMBER: Expected = Expected("the number of callers that CALLERS has given since SYNC, below 65536");
+const NEAR: Expected = Expected("the record whose instructions NEAR is about");
 const RANGE: Expected = Expected("a range that ends within 64 bits of address");
 
 /// Reads the acts of the program.
@@ -62,6 +66,9 @@ struct Meaning {
     mark: Vec<u8>,
     marks: bool,
     lacks: Vec<Lack>,
+    /// Where other memory is, and what the next record's instructions access of it.
+    others: OtherPages,
+    near: Near,
 }
 
 impl Walk {
@@ -90,6 +97,7 @@ impl Meaning {
     fn take(&mut self, record: &Record<'_>, image: TakeImage<'_>) -> Result<Option<Deed>, Expected> {
         self.pc = None;
         self.marks = false;
+        let near = self.near_of(record)?;
         let act = match *record {
             Record::Sync { thread, .. } | Record::Thread { thread } => {
                 if let Record::Sync { .. } = record {
@@ -124,16 +132,6 @@ impl Meaning {
                 image(Populated { file, offset, bytes })?;
                 return Ok(None);
             }
-            Record::Access { instructions, pc, address, access } => {
-                self.pc = Some((pc, !matches!(access, Access::Load { .. } | Access::Store(_))));
-                let joined = self.joins(pc, instructions, &access);
-                return Ok(Some(Deed { instructions, act: self.access(address, &access)?, joined }));
-            }
-            Record::Fence { instructions, pc, kind } => {
-                self.pc = Some((pc, true));
-                self.accessed_by = None;
-                return Ok(Some(Deed { instructions, act: fence(kind), joined: false }));
-            }
             Record::Lacks { what, text } => {
                 self.lacks(what, text);
                 None
@@ -141,10 +139,10 @@ impl Meaning {
             Record::Scratch { what, base, length } => {
                 Some(Act::Scratch { address: base, end: base.checked_add(length).ok_or(RANGE)?, what })
             }
-            Record::Follows { instructions, thread, records } => {
-                let act = self.follows(thread, records)?;
-                return Ok(Some(Deed { instructions, act, joined: false }));
+            Record::Access { .. } | Record::Fence { .. } | Record::Follows { .. } | Record::Other { .. } => {
+                return self.executed(record).map(|deed| Some(Deed { near, ..deed }));
             }
+            Record::Near(_) => return Ok(None),
             Record::TxBegin { .. } => self.begin()?,
             Record::TxEnd { .. } => self.end(),
             Record::Mark { text } => Some(self.set_mark(text)),
@@ -167,8 +165,54 @@ impl Meaning {
             | Access::Atomic(_) => Some((self.thread, pc)),
             Access::Flush(_) | Access::KernelFlush { .. } | Access::Annotation { .. } | Access::KernelStore(_) => None,
         };
+        self.is_of_the_same(by, instructions)
+    }
+
+    /// Whether what this thread and program counter do, if they access memory, belongs to the access before.
+    fn is_of_the_same(&mut self, by: Option<(u64, u64)>, instructions: u64) -> bool {
         let before = std::mem::replace(&mut self.accessed_by, by);
         instructions == 0 && by.is_some() && before == by
+    }
+
+    /// What a thread has done after some instructions.
+    fn executed(&mut self, record: &Record<'_>) -> Result<Deed, Expected> {
+        Ok(match *record {
+            Record::Access { instructions, pc, address, access } => {
+                self.pc = Some((pc, !matches!(access, Access::Load { .. } | Access::Store(_))));
+                let joined = self.joins(pc, instructions, &access);
+                Deed { instructions, joined, ..self.access(address, &access)?.into() }
+            }
+            Record::Fence { instructions, pc, kind } => {
+                self.pc = Some((pc, true));
+                self.accessed_by = None;
+                Deed { instructions, ..fence(kind).into() }
+            }
+            Record::Other { instructions, pc, line, store } => {
+                self.pc = Some((pc, false));
+                let joined = self.is_of_the_same(Some((self.thread, pc)), instructions);
+                let act = Act::Other { offset: self.others.place(line), store };
+                Deed { instructions, joined, ..act.into() }
+            }
+            Record::Follows { instructions, thread, records } => {
+                Deed { instructions, ..self.follows(thread, records)?.into() }
+            }
+            _ => Act::Nothing.into(),
+        })
+    }
+
+    /// What NEAR has said of the instructions of `record`.
+    fn near_of(&mut self, record: &Record<'_>) -> Result<Near, Expected> {
+        match record {
+            Record::Near(more) => {
+                self.near.add(*more);
+                Ok(Near::default())
+            }
+            Record::Access { .. } | Record::Fence { .. } | Record::Other { .. } | Record::Follows { .. } => {
+                Ok(std::mem::take(&mut self.near))
+            }
+            _ if self.near.any() => Err(NEAR),
+            _ => Ok(Near::default()),
+        }
     }
 
     fn forget_callers(&mut self) {
@@ -280,7 +324,7 @@ impl Meaning {
     /// What is returned of a deed of the running thread, if only another thread's are: what it declares of memory.
     fn of_another(&self, deed: Deed) -> Option<Deed> {
         let of_all = matches!(deed.act, Act::Over { .. } | Act::Annotation { .. });
-        of_all.then_some(Deed { instructions: 0, ..deed })
+        of_all.then_some(Deed { joined: deed.joined, ..deed.act.into() })
     }
 
     /// The outermost transaction of all threads begins with the first one of any thread; that of one thread if only its own
@@ -363,7 +407,12 @@ impl Recording for Walk {
     }
     fn totals(&self) -> Totals {
         let Meaning { threads, marks_set: marks, status, .. } = self.state;
-        Totals { instructions: self.reader.instructions(), threads, marks, status }
+        let others = (self.reader.version() >= TELLS_OTHERS).then(|| OtherMemory {
+            lines: self.state.others.lines(),
+            size: self.state.others.size(),
+            ..OtherMemory::default()
+        });
+        Totals { instructions: self.reader.instructions(), threads, marks, status, others }
     }
     fn tells_sites(&self) -> bool {
         true

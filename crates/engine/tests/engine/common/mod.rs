@@ -6,6 +6,7 @@ pub mod judge;
 pub mod memory_client;
 pub mod peers;
 pub mod sources;
+pub mod streams;
 
 use counterpoint_engine::config::{self, Machine, RunConfig, Variant};
 use counterpoint_engine::controller::Response;

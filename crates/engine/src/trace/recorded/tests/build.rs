@@ -9,6 +9,7 @@ pub(crate) struct Stream {
     pub instructions: u64,
     address: u64,
     pc: u64,
+    line: u64,
 }
 
 /// Where [`Stream::with_file`] maps its file.
@@ -33,7 +34,8 @@ pub(super) fn signed(value: i64) -> Vec<u8> {
 impl Stream {
     /// A stream with the magic number and the first SYNC.
     pub fn new() -> Self {
-        let stream = Stream { bytes: b"CPTRACE\x01".to_vec(), starts: Vec::new(), instructions: 0, address: 0, pc: 0 };
+        let stream =
+            Stream { bytes: b"CPTRACE\x01".to_vec(), starts: Vec::new(), instructions: 0, address: 0, pc: 0, line: 0 };
         stream.sync(0)
     }
 
@@ -52,7 +54,7 @@ impl Stream {
     pub fn sync(self, thread: u64) -> Self {
         let (records, instructions) = (self.starts.len() as u64, self.instructions);
         let mut stream = self.record(0x01, &[unsigned(records), unsigned(instructions), unsigned(thread)]);
-        (stream.address, stream.pc) = (0, 0);
+        (stream.address, stream.pc, stream.line) = (0, 0, 0);
         stream
     }
 
@@ -165,9 +167,24 @@ impl Stream {
 
     /// FOLLOWS, which makes the stream one of version 7.
     pub fn follows(mut self, instructions: u64, thread: u64, records: u64) -> Self {
-        self.bytes[7] = 7;
+        self.bytes[7] = self.bytes[7].max(7);
         self.instructions += instructions;
         self.record(0x25, &[unsigned(instructions), unsigned(thread), unsigned(records)])
+    }
+
+    /// OTHER_LOAD or OTHER_STORE, which makes the stream one of version 8.
+    pub fn other(mut self, tag: u8, instructions: u64, pc: u64, line: u64) -> Self {
+        self.bytes[7] = 8;
+        let [i, pc] = self.at(instructions, pc);
+        let difference = signed(line.wrapping_sub(self.line) as i64);
+        self.line = line;
+        self.record(tag, &[i, pc, difference])
+    }
+
+    /// NEAR, which makes the stream one of version 8.
+    pub fn near(mut self, loads: u64, stores: u64) -> Self {
+        self.bytes[7] = 8;
+        self.record(0x28, &[unsigned(loads), unsigned(stores)])
     }
 
     /// SFENCE or MFENCE.

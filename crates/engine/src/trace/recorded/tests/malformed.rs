@@ -7,6 +7,7 @@ const ACCESS: &str = "an access to a mapped file";
 const CALLERS_NUMBER: &str = "the number of callers that CALLERS has given since SYNC, below 65536";
 const NUMBER: &str = "a number below 2^64 of at most 10 bytes";
 const SIZES: &str = "an access of 1 to 64 bytes";
+const NEAR_COUNTS: &str = "at most 4096 loads and 4096 stores, and at least one of them";
 const RANGES: &str = "a registration that ends within";
 
 /// A number of 2^70.
@@ -46,6 +47,15 @@ fn malformed_record_is_named() {
         (stream().follows(0, 1, 0), "the number of another thread that has been running"),
         (Stream::new().file(0, b"pool").thread(1).follows(0, 0, 4), "no more records than there are before it"),
         (Stream::new().file(0, b"pool").thread(1).follows(1 << 44, 0, 3), "fewer than 2^44 instructions"),
+        (stream().record(0x26, &[n(0), n(0), n(0)]), "a record's tag"),
+        (stream().record(0x28, &[n(1), n(0)]), "a record's tag"),
+        (stream().other(0x26, 1 << 44, 0, 0), "fewer than 2^44 instructions"),
+        (stream().other(0x27, 0, 0, 1 << 58), "the number of a line below 2^58"),
+        (stream().other(0x27, 0, 0, 0).other(0x26, 0, 0, u64::MAX), "the number of a line below 2^58"),
+        (stream().near(4097, 0), NEAR_COUNTS),
+        (stream().near(1, 4097), NEAR_COUNTS),
+        (stream().near(0, 0), NEAR_COUNTS),
+        (stream().near(1, 0).thread(1), "the record whose instructions NEAR is about"),
         (stream().record(0x50, &[]), "a record's tag"),
         (stream().record(0x07, &[n(65536)]), "a thread number below 65536"),
         (stream().record(0x07, &[too_large()]), NUMBER),
@@ -86,15 +96,24 @@ fn malformed_record_is_named() {
         (stream().store(0x19, 0, 0, BASE + 1, &[0; 65536]), ACCESS),
         (stream().record(0x19, &[n(0), signed(0), signed(0), huge.clone()]), "1 to 65536 bytes"),
     ] {
-        let at = *wrong.starts.last().unwrap();
+        let (at, number) = (*wrong.starts.last().unwrap(), wrong.starts.len());
         let bytes = wrong.clone().fence(0x17, 0, 0).end(0);
         let message = error(&bytes, false);
-        assert!(message.starts_with(&format!("t.cptrace: record 4 at byte {at}: expected {expected}")), "{message}");
+        assert!(
+            message.starts_with(&format!("t.cptrace: record {number} at byte {at}: expected {expected}")),
+            "{message}"
+        );
         assert!(message.contains(", found bytes "), "{message}");
         assert_eq!(error(&bytes, true), message, "permission to be short is not permission to be wrong");
         // A length is not trusted before its bytes are there.
         assert!(Trace::from_bytes("t.cptrace", &wrong.bytes[..], true).is_err(), "{expected}");
     }
+}
+
+#[test]
+fn accesses_before_no_record_are_refused() {
+    let message = error(&Stream::with_file().near(1, 0).end(0), true);
+    assert!(message.contains("expected the record whose instructions NEAR is about"), "{message}");
 }
 
 #[test]
@@ -128,8 +147,8 @@ fn instructions_have_a_limit() {
 #[test]
 fn other_versions_and_other_beginnings() {
     let mut bytes = Stream::new().end(0);
-    bytes[7] = 8;
-    assert_eq!(error(&bytes, true), "t.cptrace: a recorded trace of version 8: expected version 1 to 7");
+    bytes[7] = 9;
+    assert_eq!(error(&bytes, true), "t.cptrace: a recorded trace of version 9: expected version 1 to 8");
     let message = error(b"CPTRACE\x01\x17\x00\x00", true);
     assert_eq!(message, "t.cptrace: record 1 at byte 8: expected a SYNC at the beginning, found bytes 17 00 00");
     let message = error(b"CPTRACF\x01\x01\x00\x00\x00", true);

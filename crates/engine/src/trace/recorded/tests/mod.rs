@@ -5,6 +5,7 @@ mod chance;
 mod files;
 mod malformed;
 mod meaning;
+mod others;
 mod random;
 mod runs;
 mod sites;

@@ -45,6 +45,11 @@ enum Act {
         offset: u64,
         size: u64,
     },
+    Other {
+        store: bool,
+        line: u64,
+        skip: u64,
+    },
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -66,6 +71,8 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Follow),
         1 => (0u64..3, 0..SIZE, 0u64..5000).prop_map(|(what, offset, length)| Act::Scratch(what, offset, length)),
         1 => (0x1au8..=0x1b, 0..SIZE, 1u64..=5000).prop_map(|(tag, offset, size)| Act::Annotate { tag, offset, size }),
+        2 => (any::<bool>(), prop_oneof![0..400u64, (1u64 << 57)..(1 << 57) + 200], 0u64..3)
+            .prop_map(|(store, line, skip)| Act::Other { store, line, skip }),
     ]
 }
 
@@ -101,9 +108,29 @@ fn stream(acts: &[Act]) -> Stream {
             Act::Follow => stream,
             Act::Scratch(what, offset, length) => stream.scratch(*what, BASE + offset, *length),
             Act::Annotate { tag, offset, size } => stream.annotate(*tag, pc, BASE + offset, *size),
+            Act::Other { store, line, skip } => stream.other(0x26 + u8::from(*store), *skip, pc, *line),
         };
     }
     stream
+}
+
+/// Pages of other memory in the order of their first accesses, and how many stores there were.
+#[derive(Default)]
+struct Others {
+    pages: Vec<u64>,
+    stores: u64,
+}
+
+impl Others {
+    /// Where the access goes, and what it stores, if it does.
+    fn access(&mut self, line: u64, store: bool) -> (u64, Option<u64>) {
+        let page = self.pages.iter().position(|page| *page == line / 64).unwrap_or(self.pages.len());
+        if page == self.pages.len() {
+            self.pages.push(line / 64);
+        }
+        self.stores += u64::from(store);
+        (SIZE + page as u64 * 4096 + line % 64 * 64, store.then_some(self.stores))
+    }
 }
 
 /// What the acts should result in, computed directly from them, without transactions; with the annotations if they are
@@ -111,13 +138,16 @@ fn stream(acts: &[Act]) -> Stream {
 fn model(acts: &[Act], annotated: bool) -> Vec<Did> {
     let mut all = Vec::new();
     let mut atomic = std::collections::HashSet::new();
+    let mut others = Others::default();
     let pieces = |offset: u64, size: u64| {
         let lines = offset / 64..(offset + size).div_ceil(64);
         lines.map(move |line| (line * 64).max(offset)..(line * 64 + 64).min(offset + size)).collect::<Vec<_>>()
     };
     for act in acts {
         match act {
-            Act::Load { skip, .. } | Act::Store { skip, .. } if *skip > 0 => all.push(Did::Compute(*skip as u32)),
+            Act::Load { skip, .. } | Act::Store { skip, .. } | Act::Other { skip, .. } if *skip > 0 => {
+                all.push(Did::Compute(*skip as u32))
+            }
             _ => {}
         }
         match act {
@@ -162,6 +192,12 @@ fn model(acts: &[Act], annotated: bool) -> Vec<Did> {
             }
             Act::Annotate { offset, size, .. } if annotated => {
                 atomic.extend(offset / 64..(offset + size).min(SIZE).div_ceil(64));
+            }
+            Act::Other { store, line, .. } => {
+                let (address, value) = others.access(*line, *store);
+                all.push(
+                    value.map_or(Did::Load(address, 8), |value| Did::Store(address, value.to_le_bytes().to_vec())),
+                );
             }
             Act::Begin
             | Act::Commit
