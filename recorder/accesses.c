@@ -103,21 +103,27 @@ static Bool parts(const Access* access, Done completed, Addr a)
    return any;
 }
 
-/* Of other memory, in a line that is not near. What is kept back of its own instruction, which is a repeated one, stays so. */
+static ULong* count_of(const Access* access) { return access->tag == TAG_LOAD ? &executed.loads : &executed.stores; }
+
+/* Of other memory. What is kept back of its own instruction, which is a repeated one, stays so. */
 static void elsewhere(const Access* access, Done completed, Addr a)
 {
    Bool load = access->tag == TAG_LOAD;
+   if (near_has(a, !load)) {
+      if (!access->repeats) ++*count_of(access);
+      return;
+   }
    if (!mapping_near(a)) near_add(a, !load);
    if (!watch_active) return;
    if (!access->repeats) accesses_settle();
    operation_other(load ? TAG_OTHER_LOAD : TAG_OTHER_STORE, threads_current(), completed, access->pc, a);
 }
 
-/* A load or store that has a record is not counted. */
+/* What is not near has a record, and is not counted. */
 static void load_or_store(const Access* access, Addr a)
 {
    Done completed = executed_before(access);
-   if (access->counted) *(access->tag == TAG_LOAD ? &executed.loads : &executed.stores) -= 1;
+   if (access->counted) --*count_of(access);
    if (!parts(access, completed, a)) elsewhere(access, completed, a);
 }
 

@@ -12,6 +12,12 @@ UInt near_times_forgotten;
 
 void near_add(Addr a, Bool stored) { near[a / LINE % NEAR] = (a & ~(Addr)(LINE - 1)) | stored; }
 
+Bool near_has(Addr a, Bool stored)
+{
+   ULong held = near[a / LINE % NEAR];
+   return (held & ~1ULL) == (a & ~(Addr)(LINE - 1)) && (!stored || (held & 1));
+}
+
 void near_forget(void)
 {
    VG_(memset)(near, 0, sizeof near);

@@ -234,6 +234,7 @@ extern ULong near[NEAR];
 /* How often the lines of all threads have been forgotten. */
 extern UInt near_times_forgotten;
 void near_add(Addr a, Bool stored);
+Bool near_has(Addr a, Bool stored);
 /* What nobody needs to see has changed. */
 void near_forget(void);
 

@@ -143,8 +143,8 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The figures of a program with so many fences, markers and accesses of other memory that took `simulated_ns`, and what is to be known of its
-    /// trace.
+    /// The figures of a program with so many fences, markers and accesses of other memory that took `simulated_ns`, and what
+    /// is to be known of its trace.
     pub(crate) fn of(
         [fences, marks]: [u64; 2],
         other_accesses: Option<u64>,
