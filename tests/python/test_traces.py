@@ -110,7 +110,7 @@ def test_a_program_without_transactions_is_compared_by_simulated_time(cli: Cli, 
         assert run["transactions"] == 0
         half = pytest.approx(run["simulated_ns"] / 2)
         marks = {"marks": 2, "ns_per_mark": half} if mark else {"marks": 0, "ns_per_mark": None}
-        said = {"assumed": None, "lacks": [_VERSION_1]}
+        said = {"assumed": None, "lacks": [_VERSION_1], "other_accesses": None}
         assert run["recorded"] == {"fences": 2, "ns_per_fence": half, **marks, **said}
     single = cli("run", "secpm", str(trace))
     assert re.search(r"fences +2, \d+ ns each", single.out)
