@@ -55,13 +55,12 @@ void accesses_settle(void)
    settling = accesses_open = False;
 }
 
-static void step(Run* run, const Access* access, Addr a, SizeT length)
+static void step(Run* run, const Access* access, Done completed, Addr a, SizeT length)
 {
    UInt thread = threads_current();
-   Done completed = executed_before(access);
    Addr end = run->start + run->length;
-   if (run->length == 0 || run->access->pc != access->pc || run->thread != thread || run->completed.instructions != completed.instructions || end != a
-       || end % LINE == 0 || run->length + length > LINE) {
+   if (run->length == 0 || run->access->pc != access->pc || run->thread != thread
+       || run->completed.instructions != completed.instructions || end != a || end % LINE == 0 || run->length + length > LINE) {
       accesses_settle();
       *run = (Run){ .access = access, .thread = thread, .completed = completed, .start = a };
       /* Its record comes when the stack may be another. Nothing else is recorded before it. */
@@ -75,7 +74,7 @@ static void step(Run* run, const Access* access, Addr a, SizeT length)
 static void one(const Access* access, Done completed, Addr a, SizeT length)
 {
    if (access->repeats) {
-      step(access->tag == TAG_LOAD ? &loads : &stores, access, a, length);
+      step(access->tag == TAG_LOAD ? &loads : &stores, access, completed, a, length);
       return;
    }
    operation_over(access->tag, threads_current(), completed, access->pc, a, length);

@@ -99,10 +99,10 @@ def transactions(program: str, folder: Path, structure: str, size: str, count: i
     return recorded(program, trace, [structure, size, str(TRANSACTIONS), str(REGION)], PMTX_RUN=str(count))
 
 
-def replayed(trace: Path, cpu: str, memory: str = "nvm", cores: int = 1) -> cp.Run:
+def replayed(trace: Path, cpu: str, memory: str = "nvm", cores: int = 1, window: str | None = None) -> cp.Run:
     """The recording on the machine, so many times at the same time."""
     sets = ["engine.bytes=false", *SETS[memory]]
-    return cp.run("unencrypted", trace, machine=f"gem5-{cpu}", cores=cores, set=sets, window=WINDOW)
+    return cp.run("unencrypted", trace, machine=f"gem5-{cpu}", cores=cores, set=sets, window=window)
 
 
 def counted(run: cp.Run) -> list[int]:
@@ -128,7 +128,9 @@ def here(row: Row, cpu: str, traces: list[Path]) -> Counted:
     The time is that since all cores together had executed what those without transactions execute: several cores
     that set up in step may take longer or shorter in one run than in the other.
     """
-    first, last = (replayed(trace, cpu, row.memory, row.cores) for trace in traces)
+    none, all_of_them = traces
+    first = replayed(none, cpu, row.memory, row.cores)
+    last = replayed(all_of_them, cpu, row.memory, row.cores, WINDOW)
     time = (last.stats.simulated_ns - reached(last, first.stats.instructions)) / TRANSACTIONS
     pairs = zip(counted(first), counted(last), strict=True)
     return Counted(time, *((after - before) / (TRANSACTIONS * row.cores) for before, after in pairs))

@@ -144,12 +144,21 @@ impl Trace {
     /// # Errors
     /// The file can no longer be opened.
     pub fn program(&self, form: ProgramForm) -> Result<TraceProgram, ConfigError> {
+        self.program_of(form, 0)
+    }
+
+    /// That of one of the instances.
+    fn program_of(&self, form: ProgramForm, index: u64) -> Result<TraceProgram, ConfigError> {
         let recording = self.source.recording()?;
         let (failure, omitted) = (Arc::clone(&self.failure), self.omitted.begin());
-        let others = OwnPages { base: self.instances_base().others_begin(), index: 0, instances: 1 };
         let program = TraceProgram::new(recording, &self.summary, form, failure, self.sites.clone(), omitted);
         let program = if self.with_others { program } else { program.without_others() };
-        Ok(program.of_instance(Instance { others, ..Instance::default() }))
+        let all = self.instances_base();
+        Ok(program.of_instance(Instance {
+            first: (index * self.cores_of_one()) as CoreId,
+            offset: index * all.stride(),
+            others: OwnPages { base: all.others_begin(), index, instances: u64::from(self.instances) },
+        }))
     }
 
     /// The recording as a program for each core that runs it, from its beginning.
@@ -157,13 +166,9 @@ impl Trace {
     /// # Errors
     /// The file can no longer be opened.
     pub fn programs(&self, form: ProgramForm) -> Result<Vec<TraceProgram>, ConfigError> {
-        let (threads, all) = (self.cores_of_one(), self.instances_base());
-        let (stride, base) = (all.stride(), all.others_begin());
+        let threads = self.cores_of_one();
         let of = |core: u64| {
-            let index = core / threads;
-            let others = OwnPages { base, index, instances: u64::from(self.instances) };
-            let instance = Instance { first: (index * threads) as CoreId, offset: index * stride, others };
-            let program = self.program(form)?.of_instance(instance);
+            let program = self.program_of(form, core / threads)?;
             Ok(if threads == 1 { program } else { program.of_thread(core % threads, Arc::clone(&self.threads)) })
         };
         (0..self.cores()).map(of).collect()

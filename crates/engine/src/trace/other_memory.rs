@@ -46,23 +46,22 @@ pub struct OtherMemory {
     pub size: u64,
 }
 
-impl OtherMemory {
-    pub(super) fn count(&mut self, near: Near) {
-        self.loads = self.loads.saturating_add(near.loads);
-        self.stores = self.stores.saturating_add(near.stores);
-    }
-}
-
 /// Where its lines are: page by page, from 0, in the order of their first accesses.
 #[derive(Default)]
 pub(super) struct OtherPages {
     /// By number in the program: number here, and which lines have been accessed.
     pages: FxHashMap<u64, (u64, u64)>,
     lines: u64,
+    accesses: Near,
 }
 
 impl OtherPages {
-    /// The offset of a line, by its number in the program.
+    /// Counts loads and stores.
+    pub fn count(&mut self, accesses: Near) {
+        self.accesses.add(accesses);
+    }
+
+    /// The offset of a line that is accessed, by its number in the program.
     pub fn place(&mut self, line: u64) -> u64 {
         let next = self.pages.len() as u64;
         let (page, accessed) = self.pages.entry(line / LINES_PER_PAGE).or_insert((next, 0));
@@ -72,14 +71,10 @@ impl OtherPages {
         *page * PAGE_BYTES + line % LINES_PER_PAGE * LINE_BYTES
     }
 
-    /// Different lines so far.
-    pub fn lines(&self) -> u64 {
-        self.lines
-    }
-
-    /// Bytes of the pages so far.
-    pub fn size(&self) -> u64 {
-        self.pages.len() as u64 * PAGE_BYTES
+    /// What there is of it so far.
+    pub fn summary(&self) -> OtherMemory {
+        let (Near { loads, stores }, size) = (self.accesses, self.pages.len() as u64 * PAGE_BYTES);
+        OtherMemory { loads, stores, lines: self.lines, size }
     }
 }
 
@@ -204,7 +199,8 @@ mod tests {
         let mut pages = OtherPages::default();
         let lines = [0x7fff_f03f, 0x40, 0x7fff_f000, 0x41, 0x40, 0x80];
         assert_eq!(lines.map(|line| pages.place(line)), [0xfc0, 0x1000, 0, 0x1040, 0x1000, 0x2000]);
-        assert_eq!((pages.lines(), pages.size()), (5, 0x3000));
+        let OtherMemory { lines, size, .. } = pages.summary();
+        assert_eq!((lines, size), (5, 0x3000));
         let own = OwnPages { base: 0x10_0000, index: 2, instances: 3 };
         assert_eq!([0xfc0, 0x1040].map(|offset| own.address(offset)), [0x10_2fc0, 0x10_5040]);
     }

@@ -170,7 +170,7 @@ pub(super) struct Totals {
     pub marks: u64,
     /// Exit status of the program.
     pub status: Option<u64>,
-    /// Lines and size of other memory, if the format has its accesses.
+    /// Other memory, if the format has its accesses.
     pub others: Option<OtherMemory>,
 }
 

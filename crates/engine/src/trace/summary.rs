@@ -3,8 +3,8 @@
 use super::image::{Images, Pages};
 use super::lacks::sentences;
 use super::mapped_files::{EXTENT_MAX, RegisteredFile};
-use super::other_memory::{Near, OtherMemory};
-use super::recording::{Act, Deed, Populated, Recording};
+use super::other_memory::OtherMemory;
+use super::recording::{Act, Populated, Recording};
 use super::threads::Threads;
 use crate::kernel::ConfigError;
 use crate::message::{LINE_BYTES, Line, LineBytes, PAGE_BYTES};
@@ -120,15 +120,13 @@ pub(super) struct Tally {
     begun: bool,
     follows: u64,
     threads: Threads,
-    others: OtherMemory,
 }
 
 impl Tally {
-    /// Counts `deed`, which `recording` has returned last.
-    pub fn count(&mut self, deed: Deed, recording: &mut dyn Recording) {
-        self.others.count(deed.near);
+    /// Counts `act`, which `recording` has returned last.
+    pub fn count(&mut self, act: Act, recording: &mut dyn Recording) {
         let summary = &mut self.summary;
-        match deed.act {
+        match act {
             Act::Load { size, .. } => {
                 summary.loads += 1;
                 summary.load_bytes += u64::from(size);
@@ -155,12 +153,9 @@ impl Tally {
                 summary.lines_flushed = summary.lines_flushed.saturating_add(lines);
             }
             Act::Annotation { .. } => summary.annotations += 1,
-            Act::Other { store, .. } => {
-                self.others.count(Near { loads: u64::from(!store), stores: u64::from(store) });
-            }
             Act::TxBegin => self.begun = true,
             Act::TxEnd => self.told += 1,
-            Act::Transactional | Act::Scratch { .. } | Act::Nothing => {}
+            Act::Transactional | Act::Other { .. } | Act::Scratch { .. } | Act::Nothing => {}
             Act::Follows { thread, records } => {
                 self.follows += 1;
                 self.threads.follow(thread, records);
@@ -185,7 +180,7 @@ impl Tally {
             threads: totals.threads,
             marks: totals.marks,
             status: totals.status,
-            others: totals.others.map(|OtherMemory { lines, size, .. }| OtherMemory { lines, size, ..self.others }),
+            others: totals.others,
             transactions: if self.begun { self.told } else { self.marked },
             transactions_told: self.begun,
             lacks: sentences(&recording.lacks(cut_off)),
@@ -207,7 +202,7 @@ pub(super) fn summarise(
         if let Act::Over { cut_off } = deed.act {
             break cut_off;
         }
-        tally.count(deed, recording);
+        tally.count(deed.act, recording);
     };
     let (mut summary, threads) = tally.finish(recording, cut_off);
     if cut_off {

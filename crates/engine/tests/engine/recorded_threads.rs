@@ -2,17 +2,17 @@
 
 use super::common::expected::all_that_hold;
 use super::common::judge::{assert_holds, count, needs_modules, refusal, run};
-use super::common::streams::number;
+use super::common::streams::OnDisk;
 use counterpoint_engine::config::{self, RunConfig, Variant};
 use counterpoint_engine::kernel::Ps;
 use counterpoint_engine::message::{BaseImage, CachePort, CoreId, Line, LineBytes, Observer, Op, OpBuffer, OpSource};
 use counterpoint_engine::trace::Trace;
+use counterpoint_engine::trace::recorded::tests::build::unsigned as number;
 use counterpoint_engine::{Job, System, design};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 const LINES: u64 = 4;
@@ -174,37 +174,25 @@ fn threads_that_share_nothing_store_at_the_same_time_and_one_that_follows_comes_
     assert!(mixed[..4].contains(&1) && mixed[4..].contains(&0), "{mixed:?}");
 }
 
-/// A recording of three threads, each with a word of its own in a line that they share, in a file that is removed.
-struct OnDisk(PathBuf);
-
-impl OnDisk {
-    fn new(name: &str) -> Self {
-        let mut recording = Recording::new();
-        for round in 0..3 {
-            for thread in 0..3 {
-                recording.act(thread, Act::Store(0, u64::from(thread)));
-                recording.act(thread, Act::Clwb(0));
-                recording.act(thread, Act::Fence);
-                recording.act(thread, Act::Store(1 + round % 2, 0));
-                recording.act(thread, Act::Clwb(1 + round % 2));
-                recording.act(thread, Act::Fence);
-            }
+/// A recording of three threads, each with a word of its own in a line that they share.
+fn three_threads(name: &str) -> OnDisk {
+    let mut recording = Recording::new();
+    for round in 0..3 {
+        for thread in 0..3 {
+            recording.act(thread, Act::Store(0, u64::from(thread)));
+            recording.act(thread, Act::Clwb(0));
+            recording.act(thread, Act::Fence);
+            recording.act(thread, Act::Store(1 + round % 2, 0));
+            recording.act(thread, Act::Clwb(1 + round % 2));
+            recording.act(thread, Act::Fence);
         }
-        let path = std::env::temp_dir().join(format!("counterpoint-threads-{name}-{}.cptrace", std::process::id()));
-        std::fs::write(&path, recording.end()).unwrap();
-        Self(path)
     }
-}
-
-impl Drop for OnDisk {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
+    OnDisk::new(&format!("threads-{name}"), &recording.end())
 }
 
 #[test]
 fn what_each_thread_flushed_survives_on_every_design_that_holds() {
-    let trace = OnDisk::new("crash");
+    let trace = three_threads("crash");
     for design in all_that_hold().into_iter().filter(|name| !needs_modules(name)) {
         let request = json!({"design": design, "workload": trace.0, "machine": "small"});
         let report = assert_holds(&request);
@@ -216,14 +204,14 @@ fn what_each_thread_flushed_survives_on_every_design_that_holds() {
 
 #[test]
 fn broken_design_is_caught_on_several_cores() {
-    let trace = OnDisk::new("broken");
+    let trace = three_threads("broken");
     let report = super::common::judge::crash(&json!({"design": "write-back", "workload": trace.0, "machine": "small"}));
     assert!(count(&report, "violation_count") > 0);
 }
 
 #[test]
 fn cores_are_those_of_the_threads() {
-    let trace = OnDisk::new("cores");
+    let trace = three_threads("cores");
     let ran =
         |serial: bool| run(&json!({"design": "secpm", "workload": trace.0, "machine": "small", "serial": serial}));
     let (parallel, serial) = (ran(false), ran(true));
@@ -237,7 +225,7 @@ fn cores_are_those_of_the_threads() {
 
 #[test]
 fn instances_do_the_same_on_files_of_their_own() {
-    let trace = OnDisk::new("instances");
+    let trace = three_threads("instances");
     let asked =
         |cores: u64, design: &str| json!({"design": design, "workload": trace.0, "machine": "small", "cores": cores});
     let (one, two) = (run(&asked(1, "unencrypted")), run(&asked(6, "unencrypted")));

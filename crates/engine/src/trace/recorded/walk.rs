@@ -4,7 +4,7 @@
 use super::super::lacks::Lack;
 use super::super::mapped_files::{EXTENT_MAX, FILES_MAX, Mappings, Place, RegisteredFile};
 use super::super::marks;
-use super::super::other_memory::{Near, OtherMemory, OtherPages};
+use super::super::other_memory::{Near, OtherPages};
 use super::super::recording::{Act, Deed, Expected, Populated, Recording, StoreWay, TakeImage, Totals};
 use super::super::sites::{CALLERS_NUMBERED, SiteFinder, Sites};
 use super::reader::{RecordReader, Step, stored};
@@ -190,6 +190,7 @@ impl Meaning {
             Record::Other { instructions, pc, line, store } => {
                 self.pc = Some((pc, false));
                 let joined = self.is_of_the_same(Some((self.thread, pc)), instructions);
+                self.others.count(Near { loads: u64::from(!store), stores: u64::from(store) });
                 let act = Act::Other { offset: self.others.place(line), store };
                 Deed { instructions, joined, ..act.into() }
             }
@@ -208,7 +209,9 @@ impl Meaning {
                 Ok(Near::default())
             }
             Record::Access { .. } | Record::Fence { .. } | Record::Other { .. } | Record::Follows { .. } => {
-                Ok(std::mem::take(&mut self.near))
+                let near = std::mem::take(&mut self.near);
+                self.others.count(near);
+                Ok(near)
             }
             _ if self.near.any() => Err(NEAR),
             _ => Ok(Near::default()),
@@ -407,11 +410,7 @@ impl Recording for Walk {
     }
     fn totals(&self) -> Totals {
         let Meaning { threads, marks_set: marks, status, .. } = self.state;
-        let others = (self.reader.version() >= TELLS_OTHERS).then(|| OtherMemory {
-            lines: self.state.others.lines(),
-            size: self.state.others.size(),
-            ..OtherMemory::default()
-        });
+        let others = (self.reader.version() >= TELLS_OTHERS).then(|| self.state.others.summary());
         Totals { instructions: self.reader.instructions(), threads, marks, status, others }
     }
     fn tells_sites(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use super::super::lacks::Lack;
 use super::super::mapped_files::RegisteredFile;
-use super::super::recording::{Act, Deed, Expected, Recording};
+use super::super::recording::{Act, Expected, Recording};
 use super::super::summary::{SIZE_OF, Tally};
 use super::record::{MAGIC, STATUS_UNKNOWN, TAG_END, TAG_SYNC};
 use super::varint::put;
@@ -85,9 +85,9 @@ pub fn write_trace(name: &str, input: impl Read + Send + 'static, path: &Path) -
             return Err(walk.reader().malformed(Expected("a SYNC no more than 8 MiB after the one before")));
         }
         file.put(raw)?;
-        match deed {
-            Some(Deed { act: Act::Over { .. }, .. }) => break true,
-            Some(deed) => tally.count(deed, &mut walk),
+        match deed.map(|deed| deed.act) {
+            Some(Act::Over { .. }) => break true,
+            Some(act) => tally.count(act, &mut walk),
             None => {}
         }
     };

@@ -8,22 +8,13 @@ use super::placeholders::{Given, filled_in};
 use super::verdict::Outcome;
 use super::*;
 use crate::trace::Trace;
+use crate::trace::recorded::tests::build::unsigned;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
-
-fn unsigned(mut value: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value > 127 {
-        bytes.push(value as u8 | 128);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-    bytes
-}
 
 /// A trace of files of these names and sizes, one after the other in memory; each holds "before" at 64 at first.
 fn trace(files: &[(&str, u64)]) -> Trace {

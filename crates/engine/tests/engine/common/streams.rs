@@ -1,17 +1,21 @@
-//! What the numbers of a recorded stream are, by the description of the format.
+//! Recordings that tests write.
 
-/// A number.
-pub fn number(mut value: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value > 127 {
-        bytes.push(value as u8 | 128);
-        value >>= 7;
+use std::path::PathBuf;
+
+/// A recording in a file, which is removed.
+pub struct OnDisk(pub PathBuf);
+
+impl OnDisk {
+    /// `name` is that of the test, as others run at the same time.
+    pub fn new(name: &str, stream: &[u8]) -> Self {
+        let path = std::env::temp_dir().join(format!("counterpoint-{name}-{}.cptrace", std::process::id()));
+        std::fs::write(&path, stream).unwrap();
+        Self(path)
     }
-    bytes.push(value as u8);
-    bytes
 }
 
-/// A number that may be negative.
-pub fn signed(value: i64) -> Vec<u8> {
-    number((value.unsigned_abs() << 1).wrapping_sub(u64::from(value < 0)))
+impl Drop for OnDisk {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }

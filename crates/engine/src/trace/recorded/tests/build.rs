@@ -17,7 +17,7 @@ pub(crate) const BASE: u64 = 0x7f00_0000_0000;
 /// Number of bytes of that file.
 pub(crate) const SIZE: u64 = 0x1_0000;
 
-pub(super) fn unsigned(mut value: u64) -> Vec<u8> {
+pub(crate) fn unsigned(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value > 127 {
         bytes.push((value % 128) as u8 + 128);
